@@ -28,15 +28,15 @@ BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./contro
 # Packages cheap enough for the race detector: their tests with the whole scheduler have the build tag !race. The replay of openb starts
 # nothing beside it.
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
-	./simulator/badinput/... ./simulator/yamlfile/... ./simulator/fleet/... ./simulator/workload/... \
-	./simulator/outcome/... ./simulator/session/... ./simulator/rush/... ./simulator/capture/... \
-	./simulator/baseline/... ./simulator/clock/... ./simulator/compare/... ./simulator/measure/... \
-	./simulator/progress/... ./simulator/results/... ./simulator/scenario/... ./simulator/trace/... ./simulator/engine/direct/... \
+	./simulator/inputs/badinput/... ./simulator/inputs/yamlfile/... ./simulator/inputs/fleet/... ./simulator/inputs/workload/... \
+	./simulator/live/outcome/... ./simulator/live/session/... ./simulator/bench/rush/... ./simulator/inputs/capture/... \
+	./simulator/policy/baseline/... ./simulator/engine/clock/... ./simulator/score/compare/... ./simulator/score/measure/... \
+	./simulator/score/progress/... ./simulator/score/results/... ./simulator/inputs/scenario/... ./simulator/inputs/trace/... ./simulator/engine/direct/... \
 	./scheduler/gangqueue/... ./scheduler/gangpermit/... ./scheduler/gangpreemption/... \
 	./scheduler/explanation/... ./scheduler/config/... ./scheduler/incompletegangs/... ./scheduler/waiting/...
 # Packages without Kubernetes, down to their last import: depguard sees direct imports only.
-PURE_PACKAGES := ./scheduler/contention ./simulator/cost ./simulator/scenario ./simulator/engine ./simulator/engine/direct \
-	./simulator/bound ./simulator/measure ./simulator/results ./simulator/report ./simulator/compare
+PURE_PACKAGES := ./scheduler/contention ./simulator/inputs/cost ./simulator/inputs/scenario ./simulator/engine ./simulator/engine/direct \
+	./simulator/score/bound ./simulator/score/measure ./simulator/score/results ./simulator/score/report ./simulator/score/compare
 GENERATED := $(shell find controller/api manifests/chart/crds -name 'zz_generated.*.go' -o -name '*.yaml' -path 'manifests/chart/crds/*' | sort) docs/annotations.md
 
 .PHONY: help
@@ -78,13 +78,36 @@ bundle: images ## Pack chart and images into one archive in out/chart, for clust
 	@$(GO) run $(JOBS) ./manifests/cmd/chart -binary $(IMAGES)/bin/linux_amd64/lockstep -jobset "$(JOBSET_CHART)" -dir out/chart \
 		-layouts $(IMAGES)/layout
 
+# The tag of this commit, by which make release names what it collects.
+TAG = $(shell git describe --exact-match --tags HEAD 2>/dev/null)
+
+.PHONY: release
+release: ## Collect what the tag of this commit publishes in out/release: archives, chart, images, SBOMs, notes, sums (a quarter of an hour once).
+	@test -n "$(TAG)" || { echo "release: this commit has no tag; git tag vX.Y.Z, and give the tag a section in CHANGELOG.md" >&2; exit 2; }
+	@test -z "$$(git status --porcelain)" || { echo "release: there are uncommitted changes; commit them, and move the tag" >&2; exit 2; }
+	@$(MAKE) --no-print-directory bundle
+	@$(GO) run $(JOBS) ./manifests/cmd/release -tag "$(TAG)" -binaries $(IMAGES)/bin -charts out/chart -dir out/release \
+		-platforms "$$(echo $(PLATFORMS) | tr ' ' ,)"
+
 .PHONY: run
 run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample TrainJobs and show where they went.
 	$(BIN)/lockstep up $(ARGS)
 
+# Tests of schedulers and clusters mostly wait, so more of them run at a time than there are cores. The longest suite begins first.
+WAITING := -p 3 -parallel 6
+
 .PHONY: test
 test: ## Run every test, with one embedded cluster for the integration tests.
-	$(GO) test $(JOBS) -shuffle=on -timeout 30m ./...
+	$(GO) test $(WAITING) -shuffle=on -timeout 30m ./simulator/integration ./...
+
+# What make test-fast compares with, and the folders that it leaves to make test: clusters, replays and random scenes by the thousand.
+BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git rev-parse HEAD~1)
+SLOW := simulator/integration,simulator/faults,simulator/engine,scheduler/waiting,scheduler/contention
+
+.PHONY: test-fast
+test-fast: ## Test the packages that changed since BASE, and those that import them, without clusters (a minute and a half when built).
+	@packages=$$({ git diff --name-only $(BASE); git ls-files -o --exclude-standard; } | $(GO) run ./simulator/cmd/changed -without $(SLOW)); \
+	if [ -z "$$packages" ]; then echo "no package with tests changed since $(BASE)"; else $(GO) test $(WAITING) -short $$packages; fi
 
 # The release before this one, which make e2e-install upgrades from and rolls back to.
 PREVIOUS ?= f83f636
@@ -106,7 +129,7 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 60m ./simulator/integration/reality -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Replay ./simulator/integration/reality -args -uncontrolled
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
-	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/openb -args -long
+	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/policy/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run 'Seeds|Bugs' ./simulator/faults -args -seeds 3000 -bugs .
 	@for mode in full resources; do \
@@ -130,13 +153,13 @@ $(NODE)/kube-proxy: go.mod
 	@echo "building kube-proxy"
 	@$(GO) build $(JOBS) -ldflags "-s -w $(LDFLAGS)" -o $@ k8s.io/kubernetes/cmd/kube-proxy
 
-$(NODE)/coredns: $(wildcard simulator/realnode/coredns/*)
+$(NODE)/coredns: $(wildcard simulator/live/realnode/coredns/*)
 	@echo "building CoreDNS"
-	@cd simulator/realnode/coredns && $(GO) build $(JOBS) -ldflags "-s -w" -o $@ .
+	@cd simulator/live/realnode/coredns && $(GO) build $(JOBS) -ldflags "-s -w" -o $@ .
 
-$(NODE)/containerd: simulator/realnode/containerd/go.mod
+$(NODE)/containerd: simulator/live/realnode/containerd/go.mod
 	@echo "building containerd and the plugins of its network"
-	@cd simulator/realnode/containerd && $(GO) build $(JOBS) -tags "no_btrfs no_devmapper no_zfs netgo osusergo" -ldflags "-s -w" \
+	@cd simulator/live/realnode/containerd && $(GO) build $(JOBS) -tags "no_btrfs no_devmapper no_zfs netgo osusergo" -ldflags "-s -w" \
 		-o $(NODE)/ $(RUNTIME)
 
 $(NODE)/rank: $(wildcard simulator/cmd/rank/*)
@@ -160,15 +183,15 @@ USERLAND := $(CURDIR)/out/userland
 .PHONY: userland
 userland: $(USERLAND)/layer.tar ## Install Debian and frameworks of PyPI for real nodes into out/userland (root; five minutes and eight gigabytes once).
 
-$(USERLAND)/built: $(addprefix simulator/realnode/userland/,build.sh requirements.txt)
-	@simulator/realnode/userland/build.sh $(USERLAND)/root
+$(USERLAND)/built: $(addprefix simulator/live/realnode/userland/,build.sh requirements.txt)
+	@simulator/live/realnode/userland/build.sh $(USERLAND)/root
 	@touch $@
 
 # What trains in the samples is what the tests of frameworks train with.
-WORKSPACE := $(wildcard simulator/realnode/userland/workspace/*) simulator/integration/frameworks/programs/trainings.py
+WORKSPACE := $(wildcard simulator/live/realnode/userland/workspace/*) simulator/integration/frameworks/programs/trainings.py
 
-$(USERLAND)/layer.tar: $(USERLAND)/built simulator/realnode/userland/layer.sh $(WORKSPACE)
-	@simulator/realnode/userland/layer.sh $(USERLAND)/root $@ $(WORKSPACE)
+$(USERLAND)/layer.tar: $(USERLAND)/built simulator/live/realnode/userland/layer.sh $(WORKSPACE)
+	@simulator/live/realnode/userland/layer.sh $(USERLAND)/root $@ $(WORKSPACE)
 
 # What the test of frameworks adds: -write writes the table of docs/real-nodes.md.
 REAL ?=
@@ -177,6 +200,26 @@ REAL ?=
 e2e-real: build nodes userland ## Run JAX, XGBoost, torch, MPI, DeepSpeed and transformers through Kubeflow's SDK on two real nodes, and let ranks and nodes fail (root; ten minutes).
 	$(BIN)/lockstep up --nodes real:2 --dir out/real --jobs manifests/samples-real
 	$(GO) test $(JOBS) -count=1 -timeout 40m -v ./simulator/integration/frameworks -args -real $(REAL)
+
+# Kubeflow's own data cache, in Rust, and its initializer, in Python: of the release that conformance is checked against.
+DATA_CACHE := $(BIN)/data-cache
+
+.PHONY: data-cache
+data-cache: $(DATA_CACHE)/head ## Build Kubeflow's data cache for real nodes into bin/data-cache (cargo; ten minutes once).
+
+$(DATA_CACHE)/head: controller/conformance/go.mod
+	@echo "building Kubeflow's data cache (ten minutes once)"
+	@rm -rf $(DATA_CACHE) && mkdir -p $(DATA_CACHE)/app/pkg
+	@cd controller/conformance && $(GO) mod download github.com/kubeflow/trainer/v2 && \
+		cd $$($(GO) list -m -f '{{.Dir}}' github.com/kubeflow/trainer/v2)/pkg && \
+		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_STRIP=true CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$(CURDIR)/out/data-cache/target \
+			cargo build --quiet --locked $(subst -p,-j,$(JOBS)) --manifest-path data_cache/Cargo.toml --bin head --bin worker && \
+		cp -r initializers $(DATA_CACHE)/app/pkg/ && cp ../manifests/overlays/data-cache/cluster_role.yaml $(DATA_CACHE)/ && chmod -R u+w $(DATA_CACHE)
+	@install -t $(DATA_CACHE) out/data-cache/target/debug/worker out/data-cache/target/debug/head
+
+.PHONY: e2e-data-cache
+e2e-data-cache: nodes userland data-cache ## Stream a table to torch from Kubeflow's data cache on two real nodes, with LeaderWorkerSet's controller (root; five minutes).
+	$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/datacache -args -real $(REAL)
 
 # Helm has a graph of its own. The one before it is tried, too.
 HELM_VERSION  := v4.3.1
@@ -382,12 +425,12 @@ GATES ?=
 
 .PHONY: gates
 gates: ## Eight small contended contests against committed results, with the differences that a change makes (a quarter of a minute).
-	$(GO) test $(JOBS) -count=1 -v -run TestGates ./simulator/gates $(if $(GATES),-args $(GATES))
+	$(GO) test $(JOBS) -count=1 -v -run TestGates ./simulator/run/gates $(if $(GATES),-args $(GATES))
 
 .PHONY: bench-sim
 bench-sim: $(BIN)/benchstat ## How fast the engines replay, what 100,000 jobs take, and how that grows: medians of RUNS= (ten minutes).
 	@mkdir -p $(BENCH)
-	$(GO) test $(JOBS) -run '^$$' -bench . -benchtime 1x -count $(RUNS) -timeout 60m ./simulator/engine/... ./simulator/measure | \
+	$(GO) test $(JOBS) -run '^$$' -bench . -benchtime 1x -count $(RUNS) -timeout 60m ./simulator/engine/... ./simulator/score/measure | \
 		tee $(BENCH)/sim.txt
 	$(BIN)/benchstat $(BENCH)/sim.txt
 
@@ -404,6 +447,17 @@ pure: ## Fail if a package that has to do without Kubernetes depends on k8s.io, 
 			echo "pure: $$package depends on $$found; move what needs it to an importer or to the caller" >&2; exit 1; fi; \
 	done
 
+# The check of the language holds all rooms but these two: scripts whose text is in the ConfigMaps of running jobs, and a tie rule that
+# committed results carry.
+PROSE_LATER := controller/framework simulator/policy/schedulers
+PROSE := README.md docs dra manifests scheduler topology \
+	$(filter-out $(PROSE_LATER) simulator/policy,$(wildcard controller/* simulator/* simulator/policy/*)) \
+	$(wildcard controller/framework/*.go)
+
+.PHONY: prose
+prose: ## Fail if comments, messages or pages use phrases that have to be read twice.
+	@$(GO) run $(JOBS) ./simulator/cmd/prose $(PROSE)
+
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Format the code.
 	$< fmt
@@ -413,18 +467,37 @@ generate: $(BIN)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Make the generated 
 	$(MAKE) -C controller/api generate CONTROLLER_GEN=$< GO=$(GO)
 	$(GO) run $(JOBS) ./controller/cmd/annotations > docs/annotations.md
 
+.PHONY: pages
+pages: ## Write outputs of commands, references and pictures into docs/ and the README (a minute).
+	$(GO) test $(JOBS) -count=1 ./simulator/checks/docs -args -rewrite
+
+# The manual as a site, by MkDocs Material in an environment of its own (Python 3.10 with venv, PyPI).
+SITE := out/site
+
+.PHONY: docs
+docs: $(SITE)/ready ## Build the manual as a site into out/site/html, which needs no network; broken links fail.
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/env/bin/mkdocs build --quiet --clean
+	@echo "out/site/html/index.html"
+
+$(SITE)/ready: docs/.site/requirements.txt
+	@rm -rf $(SITE)/env && mkdir -p $(SITE) && python3 -m venv $(SITE)/env
+	@$(SITE)/env/bin/pip install -q --disable-pip-version-check -r $< && touch $@
+
 # What Kubeflow Trainer itself makes of the planner's cases. It needs an older Kubernetes, and so a module of its own.
 CASES := controller/plan/testdata
+FOLD := $(GO) run $(JOBS) ./controller/cmd/cases
 
 .PHONY: conformance
 conformance: $(BIN)/conformance ## Fail if Kubeflow Trainer answers the planner's cases otherwise than is committed.
-	@new=$$(mktemp -d) && trap 'rm -rf "$$new"' EXIT && $< -cases $(CASES) -out "$$new" && \
-	diff -r -x 'want*' -x runtime.yaml -x trainjob.yaml -x options.yaml -x cluster.yaml $(CASES) "$$new" || \
+	@have=$$(mktemp -d) && new=$$(mktemp -d) && trap 'rm -rf "$$have" "$$new"' EXIT && $(FOLD) unpack $(CASES) "$$have" && \
+	$< -cases "$$have" -out "$$new" && \
+	diff -r -x 'want*' -x runtime.yaml -x trainjob.yaml -x options.yaml -x cluster.yaml "$$have" "$$new" || \
 		{ echo "conformance: upstream's answers differ; see what make generate-conformance changes" >&2; exit 1; }
 
 .PHONY: generate-conformance
 generate-conformance: $(BIN)/conformance ## Ask Kubeflow Trainer about the planner's cases and write its answers there.
-	$< -cases $(CASES) -out $(CASES)
+	@all=$$(mktemp -d) && trap 'rm -rf "$$all"' EXIT && $(FOLD) unpack $(CASES) "$$all" && \
+	$< -cases "$$all" -out "$$all" && $(FOLD) take-answers $(CASES) "$$all"
 
 .PHONY: $(BIN)/conformance
 $(BIN)/conformance:
@@ -432,7 +505,7 @@ $(BIN)/conformance:
 	@cd controller/conformance && $(GO) build -p 1 -o $@ ./cmd/conformance
 
 # Where Kueue itself would put podsets, at random: what our policy of that name is held to. A module of its own for the same reason.
-KUEUE_GOLDEN := simulator/baseline/testdata/kueue.json.gz
+KUEUE_GOLDEN := simulator/policy/baseline/testdata/kueue.json.gz
 
 .PHONY: conformance-kueue
 conformance-kueue: $(BIN)/conformance-kueue ## Fail if Kueue answers questions about placements otherwise than is committed.
@@ -447,7 +520,7 @@ generate-kueue: $(BIN)/conformance-kueue ## Ask Kueue where it would put podsets
 .PHONY: $(BIN)/conformance-kueue
 $(BIN)/conformance-kueue:
 	@echo "building Kueue's placement (three minutes once)"
-	@cd simulator/baseline/conformance && $(GO) build -p 1 -tags exclude_scheduler_library -o $@ ./cmd/conformance-kueue
+	@cd simulator/policy/baseline/conformance && $(GO) build -p 1 -tags exclude_scheduler_library -o $@ ./cmd/conformance-kueue
 
 .PHONY: verify
 verify: ## Fail if generated files or go.mod are stale, or a house rule is broken.
@@ -456,7 +529,7 @@ verify: ## Fail if generated files or go.mod are stale, or a house rule is broke
 	after=$$(cat go.mod go.sum $(GENERATED) | sha256sum); \
 	if [ "$$before" != "$$after" ]; then git status --short; \
 		echo "verify: generated files or go.mod were stale; commit what make generate and go mod tidy wrote" >&2; exit 1; fi
-	@$(MAKE) --no-print-directory pure lint
+	@$(MAKE) --no-print-directory pure prose lint
 
 .PHONY: clean
 clean: ## Remove what was built, and the default state directory.
@@ -474,9 +547,9 @@ $(BIN)/kubeflow-trainer/%/trainer-controller-manager:
 	@echo "building Kubeflow Trainer $* (two minutes once)"
 	@GOBIN=$(@D) $(GO) install $(JOBS) github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager@$*
 
-$(BIN)/kubectl: $(wildcard simulator/cluster/kubectl/*)
+$(BIN)/kubectl: $(wildcard simulator/live/cluster/kubectl/*)
 	@echo "building kubectl (a minute once)"
-	@cd simulator/cluster/kubectl && $(GO) build $(JOBS) -o $@ .
+	@cd simulator/live/cluster/kubectl && $(GO) build $(JOBS) -o $@ .
 
 $(BIN)/benchstat:
 	GOBIN=$(BIN) $(GO) install golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION)

@@ -27,15 +27,16 @@ type AdoptedJob struct {
 	trainjob.Adoption
 }
 
-// PreviewAdoption returns what a controller with these options would do first with each TrainJob of a namespace, or of all
-// namespaces if it is empty: by the controller's own planner, and by dry runs of what it would apply. Nothing is written.
+// PreviewAdoption returns the first action of a controller with these options for each TrainJob of a namespace, or of
+// all namespaces if it is empty: by the controller's own planner, and by dry runs of its applies. Nothing is written.
 func PreviewAdoption(
 	ctx context.Context, restConfig *rest.Config, options config.Options, namespace string,
 ) ([]AdoptedJob, error) {
 	return preview(ctx, restConfig, options, namespace, (*trainjob.Reconciler).PreviewAdoption)
 }
 
-// PreviewReturn returns what has to be done with each TrainJob before Kubeflow Trainer can have it back. Nothing is written.
+// PreviewReturn returns the action that each TrainJob needs before Kubeflow Trainer can manage it again. Nothing is
+// written.
 func PreviewReturn(
 	ctx context.Context, restConfig *rest.Config, options config.Options, namespace string,
 ) ([]AdoptedJob, error) {
@@ -66,7 +67,7 @@ func preview(
 	return adopted, nil
 }
 
-// dryRunReconciler returns a reconciler whose writes are dry runs, and which has no cache.
+// dryRunReconciler returns a reconciler without a cache; its writes are dry runs.
 func dryRunReconciler(
 	ctx context.Context, restConfig *rest.Config, options config.Options,
 ) (*trainjob.Reconciler, error) {
@@ -108,5 +109,5 @@ func (c withoutState) Get(
 		resource := statev1alpha1.GroupVersion().WithResource(statev1alpha1.FrozenTrainJobResource)
 		return apierrors.NewNotFound(resource.GroupResource(), key.Name) //nolint:wrapcheck // callers look at its kind
 	}
-	return err //nolint:wrapcheck // the reconciler says what it read
+	return err //nolint:wrapcheck // the reconciler adds the context
 }

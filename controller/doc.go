@@ -1,3 +1,3 @@
-// Package controller is Lockstep's TrainJob controller put together: it asks the cluster what it offers and runs the
-// reconciler of package trainjob. See DESIGN.md.
+// Package controller assembles Lockstep's TrainJob controller: it probes the cluster's features and runs the reconciler
+// of package trainjob. See DESIGN.md.
 package controller

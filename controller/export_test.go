@@ -16,7 +16,7 @@ import (
 // NewWebhooks builds the webhook server as Run does, without a manager.
 var NewWebhooks = newWebhooks
 
-// What the status server is told, as Run does it.
+// The settings of the status server, as in Run.
 var (
 	StatusServerURL  = statusServerURL
 	CertificateFiles = certificateFiles
@@ -35,13 +35,13 @@ func RunThenFlush(ctx context.Context, server flusher, mgr manager.Runnable) err
 	return reporting{server: server}.run(ctx, mgr)
 }
 
-// ServesState says whether the API server knows FrozenTrainJobs.
+// ServesState reports whether the API server serves FrozenTrainJobs.
 var ServesState = servesState
 
 // AuthenticateScrapers makes the filter of the metrics endpoint.
 var AuthenticateScrapers = authenticateScrapers
 
-// What a controller looks at before it works.
+// The checks of a controller before it starts.
 var (
 	MeetTrainer = meetTrainer
 	Reachable   = reachable
@@ -53,7 +53,7 @@ const RivalPause = rivalPause
 // Rivals looks for a Kubeflow Trainer.
 type Rivals = rivals
 
-// NewRivals returns what looks for a Kubeflow Trainer.
+// NewRivals returns the search for a Kubeflow Trainer.
 var NewRivals = newRivals
 
 // Working returns the lease of a Kubeflow Trainer that works.
@@ -69,7 +69,7 @@ func (r *rivals) Lock(options config.Options) (resourcelock.Interface, error) {
 // RegainPause and NewRegain are about the namespaces in which the controller lacks a right.
 const RegainPause = regainPause
 
-// NewRegain returns what waits for rights.
+// NewRegain returns the Runnable that waits for rights.
 func NewRegain(client kubernetes.Interface, clock clock.WithTicker, lost ...string) manager.Runnable {
 	return regain{client: client, api: gangapi.Native, lost: lost, clock: clock}
 }

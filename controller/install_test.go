@@ -60,8 +60,8 @@ func deployedOptions(t *testing.T, release render.Release) config.Options {
 	return options
 }
 
-// A rollout deletes pods that clients still reach. They serve until all nodes know, and are not killed before they have written what they
-// hold.
+// A rollout deletes pods that clients still reach. They serve until all nodes know of the deletion, and are not killed
+// before they have written the reports that they hold.
 func TestInstall_APodThatIsDeletedServesOnAndMayFinish(t *testing.T) {
 	var deployment appsv1.Deployment
 	charted(t, render.Default(), "Deployment", "lockstep-controller", &deployment)
@@ -73,7 +73,7 @@ func TestInstall_APodThatIsDeletedServesOnAndMayFinish(t *testing.T) {
 	if lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil {
 		t.Fatal("the container stops to serve as soon as its pod is deleted")
 	}
-	// What follows the deletion of an endpoint takes a second or two; a node may be slow.
+	// The propagation of a deleted endpoint takes a second or two; a node may be slow.
 	const propagation = 5 * time.Second
 	serves := time.Duration(lifecycle.PreStop.Sleep.Seconds) * time.Second
 	if serves < propagation {
@@ -89,7 +89,7 @@ func TestInstall_APodThatIsDeletedServesOnAndMayFinish(t *testing.T) {
 	}
 }
 
-// What the webhooks beside Kubeflow Trainer are asked about is what the controller calls its own.
+// The webhooks beside Kubeflow Trainer are called for the jobs that the controller calls its own.
 func TestInstall_BesideAsksAboutTheJobsThatAreOurs(t *testing.T) {
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
 	charted(

@@ -10,8 +10,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/config"
 )
 
-// newMetrics says how metrics are served: with the certificate of the webhooks, for a scraper can verify that one; without
-// webhooks with one that nobody signed, which only encrypts. authenticateScrapers decides who may read them. keeper is nil if the certificate is not ours to keep.
+// newMetrics returns the options of the metrics server: with the certificate of the webhooks, which a scraper can
+// verify; without webhooks with a self-signed one, which only encrypts. authenticateScrapers authorizes the scrapers.
+// keeper is nil if Lockstep does not manage the certificate.
 func newMetrics(options config.Options, keeper *certificate.Keeper) metricsserver.Options {
 	settings := metricsserver.Options{BindAddress: options.MetricsBindAddress, SecureServing: options.MetricsSecure}
 	if !options.MetricsSecure {
@@ -28,6 +29,6 @@ func newMetrics(options config.Options, keeper *certificate.Keeper) metricsserve
 	return settings
 }
 
-// withoutStreams leaves HTTP/2 out: it lets one client occupy a server with streams that it resets, and nobody who asks this
+// withoutStreams leaves HTTP/2 out: it lets one client occupy a server with streams that it resets, and no client of this
 // controller needs streams.
 func withoutStreams(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }

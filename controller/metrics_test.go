@@ -14,9 +14,9 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// TestTheServiceMonitorFindsTheController holds that what scrapes verifies a certificate that is served, at a port that the
-// Service has, and may read.
-func TestTheServiceMonitorFindsTheController(t *testing.T) {
+// TestServiceMonitor_FindsTheController checks that a scraper verifies the served certificate, at a port of the
+// Service, and may read.
+func TestServiceMonitor_FindsTheController(t *testing.T) {
 	release := render.Default().With("serviceMonitor", map[string]any{
 		"enabled": true, "readers": []any{map[string]any{"name": "prometheus-k8s", "namespace": "monitoring"}},
 	})

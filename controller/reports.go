@@ -25,22 +25,22 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-// statusServerURL is the address that pods are told.
+// statusServerURL returns the address of the status server in pods.
 func statusServerURL(options config.Options) string {
 	host := options.WebhookService + "." + options.Namespace + ".svc"
 	return cmp.Or(options.StatusServerURL, "https://"+net.JoinHostPort(host, strconv.Itoa(options.StatusServerPort)))
 }
 
-// flushing is how long the status server may write reports when the controller ends: 10,000 at its usual rate. The grace period of
-// the Deployment has room for it.
+// flushing is the time for which the status server may write reports when the controller ends: 10,000 at its usual rate. The grace period of the Deployment
+// has room for it.
 const flushing = 20 * time.Second
 
 // flusher writes the reports that it holds, until ctx ends.
 type flusher interface{ Flush(ctx context.Context) }
 
-// reporting is what the status server gives to others. Without one, it gives nothing.
+// reporting is the part of the status server that others use. Without one, it is empty.
 type reporting struct {
-	// authority returns who signed its certificate, as PEM, as it is by then; empty while it is not known.
+	// authority returns the current authority of its certificate, as PEM; empty while it is not known.
 	authority func() string
 	server    flusher
 }
@@ -59,9 +59,10 @@ func (r reporting) run(ctx context.Context, mgr manager.Runnable) error {
 	return nil
 }
 
-// connectForReports returns the part of the status server's options that says how it reaches the API server: by two clients, each with a limit
-// of its own. Reports must not make reconciling wait, nor proofs of identity writes, nor the reverse. The limiters are explicit, because
-// controller-runtime otherwise makes one for each kind of object, and four kinds could be asked for four times as often as the options say.
+// connectForReports returns the status server's connections to the API server: two clients, each with a limit of its
+// own. Reports must not make reconciling wait, nor proofs of identity writes, nor the reverse. The limiters are
+// explicit, because controller-runtime otherwise makes one for each kind of object, and four kinds would have four
+// times the limit of the options.
 func connectForReports(
 	restConfig *rest.Config, options config.Options, kinds client.Options,
 ) (settings statusserver.Options, err error) {
@@ -115,8 +116,8 @@ func addStatusServer(
 	return reporting{authority: authority, server: server}, nil
 }
 
-// certificateFiles follows the certificate that somebody else keeps in a folder, once it is run, and reads the authority
-// beside it.
+// certificateFiles follows the certificate that another party maintains in a folder, once it is run, and reads the
+// authority beside it.
 func certificateFiles(folder string) (*certwatcher.CertWatcher, func() string, error) {
 	file := filepath.Join(folder, certificate.AuthorityCert)
 	if _, err := os.Stat(file); err != nil {

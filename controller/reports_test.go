@@ -22,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/config"
 )
 
-func TestWherePodsReport(t *testing.T) {
+func TestStatusServerURL_ServiceOrOption(t *testing.T) {
 	options := config.Default()
 	const service = "https://lockstep-controller-webhook.lockstep-system.svc:10443"
 	if got := controller.StatusServerURL(options); got != service {
@@ -34,8 +34,8 @@ func TestWherePodsReport(t *testing.T) {
 	}
 }
 
-// Pods must be told what to trust, so a folder without it is the user's fault, told at the start.
-func TestTheAuthorityIsReadBesideTheCertificate(t *testing.T) {
+// Pods need the authority to trust, so a folder without it is the user's error, which the start reports.
+func TestCertificateFiles_NeedTheAuthority(t *testing.T) {
 	folder := t.TempDir()
 	authority := filepath.Join(folder, "ca.crt")
 	for _, prepare := range []func(){
@@ -70,8 +70,8 @@ func TestTheAuthorityIsReadBesideTheCertificate(t *testing.T) {
 	}
 }
 
-// After a restart thousands of pods prove who they are while their reports are written. Each of the two spends its own limit, over all kinds
-// of objects, and leaves the other's as it is.
+// After a restart thousands of pods prove their identity while their reports are written. Each of the two spends its
+// own limit, over all kinds of objects, and leaves the other's unchanged.
 func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")

@@ -21,24 +21,24 @@ import (
 	"github.com/lockstep-project/lockstep/controller/lease"
 )
 
-// ErrRival indicates that a Kubeflow Trainer works in the cluster, whose jobs would have two owners.
+// ErrRival indicates that a Kubeflow Trainer works in the cluster, so that its jobs would have two controllers.
 var ErrRival = lease.ErrRival
 
 const (
-	// rivalPatience is for how long a lease counts as held after its last renewal: four times as long as Kubeflow Trainer's lasts, because its
-	// clock is not ours.
+	// rivalPatience is the time for which a lease counts as held after its last renewal: four times the duration of
+	// Kubeflow Trainer's, because its clock is not ours.
 	rivalPatience = time.Minute
 	// rivalPause is the time between two looks for a Kubeflow Trainer. A look lists the leases of one name.
 	rivalPause = 15 * time.Second
 )
 
-// rivals looks for a Kubeflow Trainer that works on the same jobs. It looks at all leases of that name, because an administrator chooses the
-// namespace. A Kubeflow Trainer that elects no leader cannot be seen.
+// rivals looks for a Kubeflow Trainer that works on the same jobs. It reads all leases of that name, because an
+// administrator chooses the namespace. A Kubeflow Trainer that elects no leader cannot be seen.
 //
 // A replica that leads ends when it sees one, and a replica that does not lead waits. All replicas serve webhooks meanwhile.
 type rivals struct {
 	client kubernetes.Interface
-	// takeOver is the namespace whose lease this controller competes for; empty without one.
+	// takeOver is the namespace of the lease for which this controller competes; empty for none.
 	takeOver string
 	clock    clock.WithTicker
 	// seen is 1 while a Kubeflow Trainer works.
@@ -49,7 +49,7 @@ type rivals struct {
 	last string
 }
 
-// newRivals returns what looks for a Kubeflow Trainer; nil if managedBy divides the jobs.
+// newRivals returns the search for a Kubeflow Trainer; nil if managedBy divides the jobs.
 func newRivals(
 	client kubernetes.Interface, options config.Options, time clock.WithTicker, seen prometheus.Gauge,
 ) *rivals {
@@ -78,7 +78,7 @@ func (r *rivals) working(ctx context.Context) (*coordinationv1.Lease, error) {
 	return nil, nil //nolint:nilnil // absence is a normal answer
 }
 
-// report logs a Kubeflow Trainer once when it appears and once when it is gone.
+// report logs a Kubeflow Trainer once when it appears and once when it disappears.
 func (r *rivals) report(ctx context.Context, found *coordinationv1.Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *rivals) report(ctx context.Context, found *coordinationv1.Lease) {
 	}
 }
 
-// record returns what an elector reads of a Kubeflow Trainer's lease; nil if none works.
+// record returns a Kubeflow Trainer's lease in an elector's form; nil if none works.
 func (r *rivals) record(ctx context.Context) (*resourcelock.LeaderElectionRecord, error) {
 	found, err := r.working(ctx)
 	if err != nil || found == nil {
@@ -134,7 +134,7 @@ func (r *rivals) Start(ctx context.Context) error {
 	}
 }
 
-// describeRival says on one line which Kubeflow Trainer works, and what to do.
+// describeRival returns an error of one line with the working Kubeflow Trainer and the remedy.
 func describeRival(found *coordinationv1.Lease) error {
 	return fmt.Errorf(
 		"%w in this cluster: %s holds lease %s/%s; --take-over=%s takes over from it, --manage=%s works beside it",
@@ -147,7 +147,7 @@ func describeRival(found *coordinationv1.Lease) error {
 	)
 }
 
-// held reports whether a lease has a holder who renews it.
+// held reports whether a lease has a holder that renews it.
 func held(found *coordinationv1.Lease, now time.Time) bool {
 	return ptr.Deref(found.Spec.HolderIdentity, "") != "" && found.Spec.RenewTime != nil &&
 		now.Sub(found.Spec.RenewTime.Time) < rivalPatience

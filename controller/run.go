@@ -39,24 +39,26 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
+	"github.com/lockstep-project/lockstep/controller/servedkinds"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
-// readyPatience is how long readyz waits for caches that are being filled; a kubelet asks with 1 s of patience.
+// readyPatience is the time for which readyz waits for caches that are being filled; a kubelet asks with 1 s of
+// patience.
 const readyPatience = 500 * time.Millisecond
 
 var (
 	// ErrNoConfig indicates that there is no usable kubeconfig and no service account.
 	ErrNoConfig = errors.New("finding the cluster")
-	// ErrNoCertificate indicates that there is no usable certificate where somebody else was to put one.
+	// ErrNoCertificate indicates that there is no usable certificate in the folder that another party maintains.
 	ErrNoCertificate = errors.New("reading the certificate of the webhooks")
 	errNotSynced     = errors.New("the caches are not filled yet")
 )
 
-// Scheme holds all kinds that the controller reads or writes, where gangs are kept in an API. Kubernetes' groups are listed, because
-// client-go's list has the native PodGroups, and a Go type has one name in a scheme.
+// Scheme returns all kinds that the controller reads or writes, with gangs in the given API. Kubernetes' groups are
+// listed, because client-go's list has the native PodGroups, and a Go type has one name in a scheme.
 func Scheme(api gangapi.API) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -100,6 +102,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	handled := options.Class()
 	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader(), options.Namespace)
 	planning := planningFor(options, found.offer)
+	kinds := servedkinds.Kinds{Discovery: found.clients.Discovery()}
 	nodes, levels, err := foreknowledge(mgr, options)
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	if options.WebhookPort != 0 {
 		validator := &admission.Validator{
 			Class: handled, Runtimes: resolver, JobSets: mgr.GetClient(), Live: mgr.GetAPIReader(),
-			Nodes: nodes, Levels: levels, Options: planning,
+			Nodes: nodes, Levels: levels, Kinds: kinds, Options: planning,
 		}
 		if err = registerWebhooks(ctx, mgr, resolver, validator); err != nil {
 			return err
@@ -132,6 +135,7 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		Class:       handled,
 		Nodes:       nodes,
 		Levels:      levels,
+		Kinds:       kinds,
 		Authority:   reports.authority,
 	}
 	census := instruments.NewCensus(trainjob.Census(ctx, mgr.GetClient(), handled, mgr.Elected()))
@@ -144,7 +148,8 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	return reports.run(ctx, mgr)
 }
 
-// foreknowledge returns what tells of pods before they are made that they cannot run: no node holds them, or their namespace does not let them in.
+// foreknowledge returns the checks that find pods that cannot run before they are created: no node holds them, or their
+// namespace refuses them.
 func foreknowledge(mgr ctrl.Manager, options config.Options) (nodefit.Nodes, podsecurity.Levels, error) {
 	levels, err := podsecurity.New(mgr.GetAPIReader(), clock.RealClock{})
 	return nodefit.Nodes{
@@ -152,7 +157,7 @@ func foreknowledge(mgr ctrl.Manager, options config.Options) (nodefit.Nodes, pod
 	}, levels, err
 }
 
-// planningFor returns what the administrator and the cluster decide for all jobs.
+// planningFor returns the planner's options that the administrator and the cluster set for all jobs.
 func planningFor(options config.Options, offer probe.Offer) plan.Options {
 	planning := plan.Options{
 		Gang:             options.GangDefault == "on",
@@ -180,7 +185,7 @@ func connect(options config.Options) (*rest.Config, error) {
 	return restConfig, nil
 }
 
-// newManager builds the manager, and the keeper of the webhooks' certificate if we keep it.
+// newManager builds the manager, and the keeper of the webhooks' certificate if Lockstep manages it.
 func newManager(
 	restConfig *rest.Config, found surveyed, rivals *rivals,
 ) (ctrl.Manager, *certificate.Keeper, error) {
@@ -226,8 +231,9 @@ func newManager(
 	return mgr, keeper, addReadiness(mgr, settings.WebhookServer, keeper)
 }
 
-// cacheOptions keeps managed fields out of memory, all but who has written a ConfigMap, and of nodes all but what they offer. It looks only where the controller's roles let
-// it: for frozen state in its own namespace, for the rest in those that it serves.
+// cacheOptions strips managed fields, except the managers of ConfigMaps, and all of nodes except their resources. The
+// cache reads only namespaces that the controller's roles permit: its own for frozen state, and those that it serves
+// for the rest.
 func cacheOptions(options config.Options) cache.Options {
 	settings := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

@@ -32,19 +32,20 @@ import (
 )
 
 const (
-	// scraperTrusted is how long an answer about a token, and a permission, is believed.
+	// scraperTrusted is the time for which an answer about a token, and a permission, is believed.
 	scraperTrusted = time.Minute
-	// scraperDenied is how long a refusal is believed. A new binding should not take a minute to work.
+	// scraperDenied is the time for which a refusal is believed. A new binding should not take a minute to work.
 	scraperDenied = 10 * time.Second
 	// scraperPatience bounds one question to the API server.
 	scraperPatience = 10 * time.Second
 	// scraperPerSecond and scraperBurst limit how often one address may ask with credentials that are not known as a scraper's.
 	scraperPerSecond, scraperBurst = 5, 50
-	// scrapersKnown is how many scrapers' credentials are kept; a cluster has a handful of scrapers, whose tokens change by the hour.
+	// scrapersKnown is the number of scrapers' credentials that are retained; a cluster has a handful of scrapers, with
+	// tokens that change hourly.
 	scrapersKnown = 1024
 )
 
-// errUnknowable indicates that the API server could not be asked about a token. It is no verdict on the token.
+// errUnknowable indicates that the API server could not evaluate a token. It is no verdict on the token.
 var errUnknowable = errors.New("asking the API server about a token")
 
 // authenticateScrapers makes the filter of the metrics endpoint: 401 without a token or with a wrong one, 403 for an account that may
@@ -116,8 +117,8 @@ type scraperFilter struct {
 	authorize    authorizer.Authorizer
 	log          logr.Logger
 	next         http.Handler
-	// strangers limits each address, for each new token is a question to the API server. known are the digests of credentials that were let in,
-	// until they are wrong: a flood from a scraper's address does not shut it out.
+	// strangers limits each address, for each new token is a question to the API server. known are the digests of credentials that were
+	// admitted, until they are wrong: a flood from a scraper's address does not shut it out.
 	strangers *ratelimit.Buckets
 	known     *lru.Cache
 }
@@ -155,7 +156,7 @@ func (f *scraperFilter) judge(request *http.Request) (code int) {
 	case errors.Is(err, errUnknowable):
 		f.log.Error(err, "Authenticating a scraper")
 		return http.StatusInternalServerError
-	case !ok || err != nil: // the error of a token that is wrong says no more than that
+	case !ok || err != nil: // the error of a wrong token has no further information
 		return http.StatusUnauthorized
 	}
 	ctx, cancel := context.WithTimeout(request.Context(), scraperPatience)

@@ -97,7 +97,8 @@ func guardedAt(t *testing.T, now clock.PassiveClock) (http.Handler, *reviewer) {
 	return handler, reviews
 }
 
-// Metrics tell which team trains what. A wrong token is the caller's fault, an API server that does not answer is not.
+// Metrics disclose the trainings of each team. A wrong token is the caller's fault, an API server that does not answer
+// is not.
 func TestMetricsEndpoint_WhoMayRead(t *testing.T) {
 	handler, _ := guarded(t)
 	for name, test := range map[string]struct {
@@ -154,7 +155,8 @@ func TestMetricsEndpoint_WhoMayRead(t *testing.T) {
 	}
 }
 
-// A fault is not remembered: who was refused because the API server did not answer gets in with the next request. A verdict is.
+// A fault is not remembered: a scraper that was refused because the API server did not answer is admitted with the next
+// request. A verdict is.
 func TestMetricsEndpoint_RemembersVerdictsOnly(t *testing.T) {
 	handler, reviews := guarded(t)
 	for token, want := range map[string]int64{"scraper": 1, "made-up": 1, "unsure": 5} {
@@ -170,8 +172,8 @@ func TestMetricsEndpoint_RemembersVerdictsOnly(t *testing.T) {
 	}
 }
 
-// Each token that was made up is a question to the API server. An address may ask 50 at once and 5 a second; a scraper that was let in before is
-// let in from the same address all the same, and other addresses have their own limit.
+// Each token that was made up is a question to the API server. An address may ask 50 at once and 5 a second; a scraper that was admitted before
+// is admitted from the same address all the same, and other addresses have their own limit.
 func TestMetricsEndpoint_LimitsEachAddress(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC))
 	handler, reviews := guardedAt(t, now)

@@ -24,13 +24,13 @@ var (
 	errRegained = errors.New("the controller has its rights in a namespace again, and starts anew to serve it")
 )
 
-// regainPause is how long a controller runs before it starts anew for a namespace. The administrator of a namespace can take the rights
-// away and give them back, and must not keep others' jobs from being handled with that.
+// regainPause is the time that a controller runs before it restarts for a namespace. The administrator of a namespace
+// can remove the rights and restore them, and must not block the jobs of other namespaces by that.
 const regainPause = 5 * time.Minute
 
-// reachable splits namespaces into those in which the controller may list and watch what it caches, and the others. One that is not
-// reachable would keep the caches of all from being filled: its administrator may delete the Role there, or the namespace. A name stands
-// for itself only, so without names all namespaces are reachable.
+// reachable splits namespaces into those in which the controller may list and watch the kinds that it caches, and the
+// others. A namespace that is not reachable, because its administrator deleted it or the Role there, would block the
+// caches of all. A name stands for itself only, so without names all namespaces are reachable.
 func reachable(
 	ctx context.Context,
 	client kubernetes.Interface,

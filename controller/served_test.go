@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// rights answers reviews of the controller itself. It may do all but what denied says.
+// rights answers reviews of the controller itself. It has all rights except those that denied matches.
 func rights(denied func(*authorizationv1.ResourceAttributes) bool) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor(
@@ -32,7 +32,7 @@ func rights(denied func(*authorizationv1.ResourceAttributes) bool) *fake.Clients
 	return client
 }
 
-// The administrator of a namespace, who can delete the controller's Role there, does not keep it from working elsewhere.
+// The administrator of a namespace can delete the controller's Role there; the controller still works elsewhere.
 func TestReachable(t *testing.T) {
 	t.Parallel()
 	in := func(namespaces ...string) func(*authorizationv1.ResourceAttributes) bool {
@@ -70,7 +70,8 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// Rights that come back are used, but not at once: who takes them away and gives them back must not keep the controller starting.
+// Restored rights are used, but not at once: an administrator that removes and restores them must not cause constant
+// restarts.
 func TestRegain_StartsAnewAfterAWhile(t *testing.T) {
 	t.Parallel()
 	denied := true

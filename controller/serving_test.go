@@ -24,7 +24,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// newServer builds the webhook server on a free port on loopback; no API server is there to be asked.
+// newServer builds the webhook server on a free port on loopback; there is no API server.
 func newServer(t *testing.T, management, folder string) (webhook.Server, config.Options, error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +100,7 @@ func dial(t *testing.T, options config.Options) (tls.ConnectionState, error) {
 	return connection.ConnectionState(), connection.Close()
 }
 
-func TestExternalFilesAreReadAgain(t *testing.T) {
+func TestExternalCertificate_FilesAreReloaded(t *testing.T) {
 	folder := t.TempDir()
 	first := writeCertificate(t, folder)
 	server, options, err := newServer(t, config.External, folder)
@@ -127,7 +127,7 @@ func TestExternalFilesAreReadAgain(t *testing.T) {
 	})
 }
 
-func TestMissingExternalFilesAreTheUsersFault(t *testing.T) {
+func TestExternalCertificate_MissingFilesAreUserError(t *testing.T) {
 	folder := t.TempDir()
 	_, _, err := newServer(t, config.External, folder)
 	if !errors.Is(err, controller.ErrNoCertificate) || !strings.Contains(err.Error(), folder) ||
@@ -136,8 +136,8 @@ func TestMissingExternalFilesAreTheUsersFault(t *testing.T) {
 	}
 }
 
-// TestOwnCertificateIsNotReadyBeforeItIsThere holds that readyz is red until there is a certificate.
-func TestOwnCertificateIsNotReadyBeforeItIsThere(t *testing.T) {
+// TestReadyz_WaitsForOwnCertificate holds that readyz is red until there is a certificate.
+func TestReadyz_WaitsForOwnCertificate(t *testing.T) {
 	server, options, err := newServer(t, config.Self, "")
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,8 @@ type surveyed struct {
 	clock   clock.WithTicker
 }
 
-// survey looks at the cluster before work begins. The error says why the controller cannot work there, or must not.
+// survey checks the cluster before work begins. The error is the reason why the controller cannot work there, or must
+// not.
 func survey(
 	ctx context.Context, restConfig *rest.Config, options config.Options, time clock.WithTicker,
 ) (surveyed, error) {
@@ -51,7 +52,7 @@ func survey(
 	return found, trust(ctx, found)
 }
 
-// ask asks the cluster what it offers. A cluster without PodGroups is refused: a gang would start in parts there.
+// ask probes the cluster's features. A cluster without PodGroups is refused: a gang would start in parts there.
 func ask(ctx context.Context, clients kubernetes.Interface, options config.Options) (probe.Offer, error) {
 	choice := probe.Choice{Wanted: options.GangAPI, Remember: true}
 	offer, err := probe.Cluster(ctx, clients, options.Namespace, choice)
@@ -68,7 +69,7 @@ func ask(ctx context.Context, clients kubernetes.Interface, options config.Optio
 	return offer, nil
 }
 
-// watchChoice has the manager start anew once gangs are kept in the other API.
+// watchChoice has the manager restart once gangs are stored in the other API.
 func (s surveyed) watchChoice(mgr ctrl.Manager) error {
 	if err := mgr.Add(
 		follow{client: s.clients, namespace: s.options.Namespace, api: s.offer.API, clock: s.clock},
@@ -78,7 +79,7 @@ func (s surveyed) watchChoice(mgr ctrl.Manager) error {
 	return nil
 }
 
-// moveGangs has the leader move what gangs there are in the other API.
+// moveGangs has the leader move the gangs that exist in the other API.
 func (s surveyed) moveGangs(mgr ctrl.Manager) error {
 	if s.offer.Former == "" {
 		return nil
@@ -100,7 +101,7 @@ func (s surveyed) moveGangs(mgr ctrl.Manager) error {
 	return nil
 }
 
-// answerKueue has the leader answer Kueue's AdmissionChecks, if that is asked for.
+// answerKueue has the leader answer Kueue's AdmissionChecks, if that is enabled.
 func (s surveyed) answerKueue(mgr ctrl.Manager) error {
 	if s.options.KueueCheckAfter == 0 {
 		return nil
@@ -121,7 +122,7 @@ func (s surveyed) answerKueue(mgr ctrl.Manager) error {
 	return nil
 }
 
-// follow ends when gangs are kept elsewhere than in an API. It needs no leader.
+// follow ends when gangs are no longer stored in api. It needs no leader.
 type follow struct {
 	client    kubernetes.Interface
 	namespace string
@@ -132,12 +133,12 @@ type follow struct {
 // NeedLeaderElection reports that every replica follows.
 func (follow) NeedLeaderElection() bool { return false }
 
-// Start waits until ctx ends; the error says where gangs are kept now.
+// Start waits until ctx ends; the error names the API in which gangs are stored now.
 func (f follow) Start(ctx context.Context) error {
 	return gangapi.Follow(ctx, f.client, f.namespace, f.api, f.clock)
 }
 
-// watchLost has the manager start anew once the controller has its rights in a namespace that it lost.
+// watchLost has the manager restart once the controller has its rights in a lost namespace again.
 func (s surveyed) watchLost(mgr ctrl.Manager) error {
 	if len(s.lost) == 0 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/config"
 )
 
-// meetTrainer returns the options with which to go on: without a takeover if there is no namespace to take over from.
+// meetTrainer returns the options with which to continue: without a takeover if there is no namespace to take over
+// from.
 func meetTrainer(ctx context.Context, client kubernetes.Interface, options config.Options) (config.Options, error) {
 	if options.TakeOver == "" {
 		return options, nil

@@ -149,8 +149,8 @@ func TestRivals_KeepFromLeading(t *testing.T) {
 	}
 }
 
-// A takeover from a namespace that is gone needs one lease.
-func TestMeetTrainer(t *testing.T) {
+// A takeover from a deleted namespace needs one lease.
+func TestMeetTrainer_TakeoverNeedsOneLease(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kubeflow"}})
 	for namespace, left := range map[string]string{"gone": "", "kubeflow": "kubeflow", "": ""} {

@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// accountPrefix begins the names of users who are ServiceAccounts; namespace and name follow.
+// accountPrefix begins the user names of ServiceAccounts; namespace and name follow.
 const accountPrefix = "system:serviceaccount:"
 
 var (

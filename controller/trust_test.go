@@ -32,10 +32,11 @@ func TestServesState_NamesTheMissingCRD(t *testing.T) {
 	}
 }
 
-// The policy that holds the controller to what belongs to jobs knows each name that a job's files and keys can have, and no other.
+// The policy that restricts the controller to the objects of jobs lists each name that a job's files and keys can have,
+// and no other.
 func TestBelongings_AreNamedAsThePlannerNamesThem(t *testing.T) {
 	job := &trainerv1alpha1.TrainJob{}
-	// Of a job without a name, these are the endings.
+	// For a job without a name, the names are the endings.
 	want := append(slices.Concat(plan.ConfigNames(job), plan.SecretNames(job, "")), resolve.CopyName(job))
 	slices.Sort(want)
 	content, err := chart.Files.ReadFile("templates/policies/belongings.yaml")

@@ -54,7 +54,7 @@ func registerWebhooks(
 	return nil
 }
 
-// newWebhooks builds the server of the webhooks, and the keeper of their certificate if we keep it.
+// newWebhooks builds the server of the webhooks, and the keeper of their certificate if Lockstep manages it.
 func newWebhooks(
 	restConfig *rest.Config, scheme *runtime.Scheme, options config.Options,
 ) (webhook.Server, *certificate.Keeper, error) {
@@ -63,7 +63,7 @@ func newWebhooks(
 		TLSOpts: []func(*tls.Config){withoutStreams},
 	}
 	if options.CertManagement == config.External {
-		// The server would say the same later, as if it were a fault of ours.
+		// The server would report the same later, as if it were a fault of ours.
 		folder := options.WebhookCertDir
 		_, err := tls.LoadX509KeyPair(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 		if err != nil {
@@ -79,7 +79,7 @@ func newWebhooks(
 	return webhook.NewServer(settings), keeper, nil
 }
 
-// newKeeper builds what keeps our own certificate, with a client that reads past the manager's cache.
+// newKeeper returns the Keeper of our own certificate, with a client that reads past the manager's cache.
 func newKeeper(
 	restConfig *rest.Config, scheme *runtime.Scheme, options config.Options,
 ) (*certificate.Keeper, error) {

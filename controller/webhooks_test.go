@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// TestTheWebhookConfigurations holds the contract of Kubeflow Trainer, with our names around it.
-func TestTheWebhookConfigurations(t *testing.T) {
+// TestWebhook_ConfigurationsMatchTrainer holds the contract of Kubeflow Trainer, with our names around it.
+func TestWebhook_ConfigurationsMatchTrainer(t *testing.T) {
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
 	charted(t, render.Default(), "MutatingWebhookConfiguration", controller.MutatingConfiguration, &mutating)
@@ -76,8 +76,8 @@ func TestTheWebhookConfigurations(t *testing.T) {
 	}
 }
 
-// TestTheInstalledController holds that Deployment, Service, options and account belong together.
-func TestTheInstalledController(t *testing.T) {
+// TestChart_ControllerPartsBelongTogether checks that Deployment, Service, options and account match.
+func TestChart_ControllerPartsBelongTogether(t *testing.T) {
 	var deployment appsv1.Deployment
 	var service corev1.Service
 	charted(t, render.Default(), "Deployment", "lockstep-controller", &deployment)

@@ -16,8 +16,8 @@ type team struct {
 	needs []need
 }
 
-// aligned looks at each attribute that must match: the teams that ask for the same are given to its values, each of
-// which hosts a number of them.
+// aligned checks each attribute that must match: the teams that request the same are given to its values; each value
+// hosts a number of them.
 func (at *trial) aligned() string {
 	for _, attribute := range at.matched() {
 		values, known := at.values(attribute)
@@ -40,7 +40,7 @@ func (at *trial) aligned() string {
 	return ""
 }
 
-// misaligned is the rule for teams of which only some have a value to share.
+// misaligned returns the rule for teams when only some have a value to share.
 func misaligned(teams []team, hosted int, attribute string) string {
 	members := make([]string, 0, len(teams[0].needs))
 	for _, n := range teams[0].needs {
@@ -76,8 +76,8 @@ type siteValue struct {
 	text  string
 }
 
-// values returns the values of an attribute, in order. It is not known what matches what if a device has a list of them
-// or a request computes its own.
+// values returns the values of an attribute, in order. The matches are not known if a device has a list of them or a
+// request computes its own.
 func (at *trial) values(attribute string) ([]siteValue, bool) {
 	for _, n := range at.needs {
 		if n.derives {
@@ -195,7 +195,7 @@ func alikeTeams(teams []team) [][]team {
 	return all
 }
 
-// hosts returns an upper bound of how many teams the devices of one value can serve, at most the limit.
+// hosts returns an upper bound of the number of teams that the devices of one value can serve, at most the limit.
 func (at *trial) hosts(t team, limit int, value siteValue) int {
 	teams := 0
 	for teams < limit && at.serve(t, teams+1, value) {

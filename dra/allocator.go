@@ -16,7 +16,7 @@ import (
 // Features are the parts of Kubernetes' device API that the cluster has switched on.
 type Features = structured.Features
 
-// DefaultFeatures returns what Kubernetes 1.37 has on without any feature gate set.
+// DefaultFeatures returns the features that Kubernetes 1.37 enables by default.
 func DefaultFeatures() Features {
 	return Features{
 		AdminAccess:             true,
@@ -29,7 +29,7 @@ func DefaultFeatures() Features {
 	}
 }
 
-// question is what the allocator is asked: whether the node can give these claims, all of them together.
+// question is the allocator's input: whether the node can give these claims, all of them together.
 type question struct {
 	node    *corev1.Node
 	slices  []*resourcev1.ResourceSlice
@@ -41,9 +41,9 @@ type question struct {
 
 // allocator assigns devices. The only implementation is upstream's.
 type allocator interface {
-	// allocate returns one result for each claim, or nil if the node cannot give them. errTooLong says that the budget
-	// of steps ended the search, errNode that something is wrong with the node's devices; every other error is about the
-	// question itself.
+	// allocate returns one result for each claim, or nil if the node cannot give them. errTooLong indicates that the
+	// budget of steps ended the search, errNode a fault of the node's devices; every other error is about the question
+	// itself.
 	allocate(ctx context.Context, q question) ([]resourcev1.AllocationResult, error)
 }
 
@@ -58,8 +58,8 @@ type upstream struct {
 	compiled *cel.Cache
 }
 
-// expressions is how many compiled CEL expressions are kept. The in-tree plugin keeps 10, which thrashes as soon as
-// workloads mix; compiling one costs milliseconds.
+// expressions is the number of compiled CEL expressions that are retained. The in-tree plugin retains 10, which
+// thrashes as soon as workloads mix; compiling one takes milliseconds.
 const expressions = 1024
 
 func newCompiler(features Features) *cel.Cache {
@@ -90,7 +90,7 @@ func (u *upstream) allocate(ctx context.Context, q question) ([]resourcev1.Alloc
 // bounded is the context whose search is counted.
 type bounded interface{ context.Context }
 
-// counted is a context that is over after a number of looks at its error. The allocator looks once at each step of its
+// counted is a context that ends after a number of reads of its error. The allocator looks once at each step of its
 // search, so this bounds the work without a clock: the same question gets the same answer on any machine.
 type counted struct {
 	bounded

@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// almost are the cases of reference/dra.md §6 that fail by one device.
+// almost are the cases that fail by one device.
 func almost(b *testing.B) []struct {
 	name   string
 	slices []*resourcev1.ResourceSlice
@@ -53,11 +53,11 @@ func almost(b *testing.B) []struct {
 	}
 }
 
-// patience is how long the native allocator may search: a second longer than kube-scheduler lets it.
+// patience is the time for which the native allocator may search: a second longer than kube-scheduler lets it.
 const patience = 11 * time.Second
 
-// BenchmarkAlmost compares how long a no takes: ours from nothing known (but compiled expressions), the native
-// allocator's with what it needs at hand.
+// BenchmarkAlmost compares the time to a refusal: ours with an empty cache (but compiled expressions), the native
+// allocator's with its input prepared.
 func BenchmarkAlmost(b *testing.B) {
 	for _, c := range almost(b) {
 		s := &scene{
@@ -102,7 +102,7 @@ func BenchmarkAlmost(b *testing.B) {
 	}
 }
 
-// fleet is so many H100 nodes, of which every second has something taken: one of seven things.
+// fleet returns that many H100 nodes; every second has something taken: one of seven things.
 func fleet(b *testing.B, nodes int) (*scene, dra.Fleet) {
 	b.Helper()
 	h100 := sample(b, "h100-node.yaml")
@@ -176,7 +176,8 @@ func BenchmarkSweep(b *testing.B) {
 	})
 }
 
-// BenchmarkUpdate changes one node of 4,000 and asks it again: a claim comes and goes, a slice is published anew.
+// BenchmarkUpdate changes one node of 4,000 and evaluates it again: a claim is allocated and released, a slice is
+// published anew.
 func BenchmarkUpdate(b *testing.B) {
 	s, fleet := fleet(b, 4000)
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)

@@ -11,18 +11,18 @@ import (
 type Question struct {
 	Ledger topology.Ledger
 	Gang   topology.Gang
-	// Kinds is how many different demands compete. With one, and Wide unset, the numbers are exact; else they are upper
-	// bounds, and Confirm on the planned nodes decides.
+	// Kinds is the number of different demands that compete. With one, and Wide unset, the numbers are exact; else they
+	// are upper bounds, and Confirm on the planned nodes decides.
 	Kinds int
 	Wide  bool
 	// Unknown are the nodes, in the tree's order, for which the search was cut off.
 	Unknown []string
 }
 
-// Capacity adds devices to a topology question: demands[s] is what members of shape s ask for, nil for nothing. Each
-// different demand becomes one more resource, of which a node has as many as it can take pods and a member needs one.
-// A node whose devices never serve the demand is barred with the rule; one whose devices are taken is full. Nothing of
-// what is given is changed. The error is that of the context.
+// Capacity adds devices to a topology question: demands[s] are the claims of members of shape s, nil for none. Each
+// different demand becomes one more resource: a node has one unit per pod that it can take, and a member needs one. A
+// node whose devices never serve the demand is barred with the rule; one whose devices are taken is full. The arguments
+// are not changed. The error is that of the context.
 func (f *Fitter) Capacity(
 	ctx context.Context, fleet Fleet, l topology.Ledger, g topology.Gang, demands []*Demand,
 ) (Question, error) {
@@ -52,7 +52,7 @@ func (f *Fitter) Capacity(
 	return q, nil
 }
 
-// width is how many resources the question has already.
+// width returns the number of resources that the question has already.
 func width(q Question) int {
 	most := 0
 	for _, rows := range [][]topology.Capacity{q.Ledger.Free, q.Ledger.Total} {
@@ -75,7 +75,7 @@ type column struct {
 	unknown     []string
 }
 
-// column asks at every node, once as it is and, where nothing fits, once as if all devices were free.
+// column fits every node with its free devices and, where nothing fits, once more as if all devices were free.
 func (f *Fitter) column(ctx context.Context, fleet Fleet, tree *topology.Tree, d *Demand) (*column, error) {
 	c := &column{
 		demand: d, free: make([]int64, tree.Len()), total: make([]int64, tree.Len()),

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// class is a number for all nodes that a demand cannot tell apart: the same devices through its lens, in the same order
-// and the same state. Only the numbers of one Fitter can be compared.
+// class numbers the nodes that a demand cannot distinguish: the same devices through its lens, in the same order and
+// the same state. Only the numbers of one Fitter can be compared.
 type class uint32
 
 // names gives numbers to texts. A number is never given twice, so forgetting texts costs time and no more.
@@ -30,7 +30,8 @@ func (n *names) number(text []byte) uint32 {
 	return n.next
 }
 
-// mostKept is how much a fitter remembers of anything: far more than a cluster has at a time, and bounded as it changes.
+// mostKept is the largest number of remembered values of a kind: far more than a cluster has at a time, and bounded as
+// it changes.
 const mostKept = 1 << 18
 
 // remember adds to a map, which starts afresh when it has become too large.
@@ -41,22 +42,23 @@ func remember[K comparable, V any](m map[K]V, key K, value V) {
 	m[key] = value
 }
 
-// look is what a class was computed from. Everything in it is compared by address: nothing of it ever changes.
+// look holds the inputs from which a class was computed. Everything in it is compared by address: nothing of it ever
+// changes.
 type look struct {
 	view     *view
 	holdings []*holding
 	class    class
 }
 
-// lookAt names a node as one lens sees it, as it is or with all devices free: both are asked about in turn.
+// lookAt names a node as one lens sees it, with the present or with all devices free: both are evaluated in turn.
 type lookAt struct {
 	node string
 	lens *lens
 	free bool
 }
 
-// classOf returns the class of a node through a lens. It is computed again only if the node's view or what is taken of
-// its pools has changed.
+// classOf returns the class of a node through a lens. It is computed again only if the node's view or the allocations
+// from its pools have changed.
 func (f *Fitter) classOf(v *view, l *Ledger, through *lens) class {
 	at := lookAt{v.node.Name, through, v.free(l)}
 	last, known := f.looks[at]
@@ -88,7 +90,7 @@ func (k look) same(l *Ledger) bool {
 	return true
 }
 
-// seen returns numbers for what the pool is through the lens, first the pool itself and then its devices.
+// seen returns the numbers of the pool and of its devices as the lens shows them, the pool's first.
 func (f *Fitter) seen(p *pool, through *lens) []uint32 {
 	if ids := p.seen[through]; ids != nil {
 		return ids
@@ -104,7 +106,7 @@ func (f *Fitter) seen(p *pool, through *lens) []uint32 {
 	return ids
 }
 
-// appendHead writes what matters of the pool besides its devices.
+// appendHead appends the relevant fields of the pool besides its devices.
 func (p *pool) appendHead(to []byte) []byte {
 	to = append(to, "pool "...)
 	to = append(to, p.id.Driver...)
@@ -122,7 +124,7 @@ func (p *pool) appendHead(to []byte) []byte {
 	return to
 }
 
-// appendText writes what matters of the device.
+// appendText appends the relevant fields of the device.
 func (d device) appendText(to []byte, through *lens) []byte {
 	to = append(to, d.driver...)
 	read := make([]resourcev1.QualifiedName, 0, len(through.names))
@@ -137,7 +139,7 @@ func (d device) appendText(to []byte, through *lens) []byte {
 	}
 	for _, name := range sortedKeys(d.Capacity) {
 		c := d.Capacity[name]
-		// The size of a capacity that nobody names and nobody shares can refuse nothing.
+		// The size of a capacity without a policy that no demand reads and no pods share can refuse nothing.
 		if through.reads(name) || d.shareable() || c.RequestPolicy != nil {
 			to = append(append(append(to, "\n#"...), name...), '=')
 			to = append(to, c.Value.String()...)
@@ -173,7 +175,7 @@ func appendJSON(to []byte, value any) []byte {
 	return append(to, text...)
 }
 
-// appendState writes what the node sees of the pool now: numbers for the devices and the state of each.
+// appendState appends the node's present view of the pool: numbers for the devices and the state of each.
 func (p part) appendState(to []byte, h *holding, seen []uint32) []byte {
 	to = appendNumber(to, seen[0])
 	each := func(i int) {

@@ -14,7 +14,7 @@ import (
 // ClassLookup finds a device class by its name; nil if there is none.
 type ClassLookup func(name string) *resourcev1.DeviceClass
 
-// Demand reads the claims of one pod that are not allocated yet. What is wrong with them is in its Fault.
+// Demand reads the claims of one pod that are not allocated yet. Its Fault reports the first invalid one.
 func (f *Fitter) Demand(lookup ClassLookup, claims ...*resourcev1.ResourceClaim) *Demand {
 	d := &Demand{Claims: claims}
 	found := classes{}
@@ -48,7 +48,7 @@ func keyOf(claims []*resourcev1.ResourceClaim, found classes) string {
 	return string(key)
 }
 
-// gather adds the classes that the claim names; the sentence says what the claim lacks.
+// gather adds the classes that the claim names. It returns the claim's fault as a sentence, "" for none.
 func gather(found classes, lookup ClassLookup, c *resourcev1.ResourceClaim) string {
 	for _, r := range c.Spec.Devices.Requests {
 		named := classNames(r)
@@ -93,8 +93,8 @@ func claimName(c *resourcev1.ResourceClaim) string {
 	return c.Name
 }
 
-// compile makes terms of claims whose classes are there. A fault ends it: compiling again what does not compile would
-// take as long for each member of a gang.
+// compile makes terms of claims whose classes are there. It stops at a fault: terms with a fault are stored too, so
+// that claims that do not compile are compiled once and not for each member of a gang.
 func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) *terms {
 	t := &terms{claims: claims, classes: found, selected: map[selection]verdict{}}
 	read := &lens{names: map[string]bool{}}
@@ -136,7 +136,7 @@ func (f *Fitter) lens(read *lens) *lens {
 	return f.lenses[text]
 }
 
-// reading remembers what expressions read: to find out takes as long as compiling them.
+// reading caches the lenses of expressions: computing one takes as long as compiling the expression.
 func (f *Fitter) reading(compiled cel.CompilationResult) *lens {
 	l := f.readings[compiled.Expression]
 	if l == nil {
@@ -168,7 +168,7 @@ func options(r resourcev1.DeviceRequest) []option {
 	return all
 }
 
-// selects compiles the selectors of an option, its class's first, and says what does not compile.
+// selects compiles the selectors of an option, its class's first, and returns the first failure as a sentence.
 func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceRequest) string {
 	var list []selector
 	add := func(of string, selectors []resourcev1.DeviceSelector) string {
@@ -223,7 +223,7 @@ func ownSelectors(r resourcev1.DeviceRequest, name string) []resourcev1.DeviceSe
 	return nil
 }
 
-// oneLine keeps what a compiler says before it draws arrows.
+// oneLine returns the first line of a compiler's message; the lines after it draw arrows.
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(strings.ReplaceAll(text, "compilation failed: ", ""), "\n")
 	return text
@@ -244,7 +244,7 @@ func (w want) standIn() string {
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
-		return w.name // stands for nobody else
+		return w.name // stands for no other
 	}
 	return string(text)
 }

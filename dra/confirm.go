@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Given is what the allocator gave to one claim.
+// Given are the devices that the allocator gave to one claim.
 type Given struct {
 	Claim      *resourcev1.ResourceClaim
 	Allocation *resourcev1.AllocationResult
@@ -16,19 +16,19 @@ type Given struct {
 
 // Confirmation is the allocator's answer for pods planned on one node.
 type Confirmation struct {
-	// Pods are what each pod's claims were given, in the order in which the pods were asked for; fewer than these if one
+	// Pods are the devices of each pod's claims, in the order in which the pods were evaluated; fewer than these if one
 	// was refused.
 	Pods [][]Given
-	// Rule says why the next pod was refused, "" if none was.
+	// Rule is the reason why the next pod was refused, "" if none was.
 	Rule string
 	// Unknown is set if its search was cut off.
 	Unknown bool
 }
 
-// Confirm asks the allocator for the pods that are planned on a node, one after another. What it gives is assumed in the
-// fleet's ledger, which should be a branch: one branch for all nodes of a gang makes members that compete for devices
-// that several nodes reach see each other. The IDs of shares are the allocator's own, new each time; all else depends on
-// what is asked alone. The error is that of the context.
+// Confirm asks the allocator for the pods that are planned on a node, one after another. The results are assumed in the
+// fleet's ledger, which should be a branch: one branch for all nodes of a gang lets members see each other's
+// allocations of devices that several nodes reach. The IDs of shares are the allocator's own, new each time; the rest
+// of the result depends on the arguments alone. The error is that of the context.
 func (f *Fitter) Confirm(ctx context.Context, fleet Fleet, node string, pods ...*Demand) (Confirmation, error) {
 	var c Confirmation
 	v := fleet.Inventory.view(node)
@@ -76,7 +76,7 @@ func (f *Fitter) give(ctx context.Context, v *view, l *Ledger, d *Demand, c *Con
 	return given, nil
 }
 
-// claimID is the claim's UID, or what stands for it while the claim is not created.
+// claimID returns the claim's UID, or a stand-in while the claim is not created.
 func claimID(c *resourcev1.ResourceClaim) types.UID {
 	if c.UID != "" {
 		return c.UID

@@ -18,9 +18,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// TestConfirmGivesWhatFitPromises confirms one pod more than fit: all but the last are given devices, no device is given
-// twice, and the ledger that was asked about is as before.
-func TestConfirmGivesWhatFitPromises(t *testing.T) {
+// TestConfirm_GivesWhatFitPromises confirms one pod more than fit: all but the last are given devices, no device is
+// given twice, and the ledger of the question is as before.
+func TestConfirm_GivesWhatFitPromises(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
 	each(t, 10, func(t *rapid.T, s *scene, _ *rand.Rand) {
 		const limit = 4
@@ -86,9 +86,9 @@ func givenTwice(pods [][]dra.Given) string {
 	return ""
 }
 
-// TestBudget: when the conditions see nothing wrong and the search does not end, the answer is "not known", the same one
-// each time, and more steps find out.
-func TestBudget(t *testing.T) {
+// TestFit_BudgetEndsAsUnknown: when the conditions see nothing wrong and the search does not end, the answer is "not
+// known", the same one each time, and more steps find out.
+func TestFit_BudgetEndsAsUnknown(t *testing.T) {
 	// Each card is at the root of one GPU; the GPUs of even number have the wrong NUMA node for theirs. Root and NUMA
 	// node are each possible for all pairs, both together for half of them.
 	all := sample(t, "h100-node.yaml")
@@ -158,9 +158,9 @@ func nodesOfDomain(n int64) *resourcev1.ResourceClaim {
 	return c
 }
 
-// TestChoices: a claim that all members share can be given one clique's device, and then only that clique's nodes reach
-// it; devices of a node pin all members to that node.
-func TestChoices(t *testing.T) {
+// TestSharedClaim_PinsTheMembers: a claim that all members share can be given one clique's device, and then only that
+// clique's nodes reach it; devices of a node pin all members to that node.
+func TestSharedClaim_PinsTheMembers(t *testing.T) {
 	published, nodes := fabric(t)
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)
 	busy := holder("busy", "fabric.example.com/22222222-bbbb.1/clique")
@@ -206,9 +206,9 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestSharedByNodes: two nodes that reach one device cannot both have it, which their fits alone do not tell; one ledger
-// for both does.
-func TestSharedByNodes(t *testing.T) {
+// TestConfirm_OneLedgerForSharedDevices: two nodes that reach one device cannot both have it, which their fits alone do
+// not show; one ledger for both does.
+func TestConfirm_OneLedgerForSharedDevices(t *testing.T) {
 	published, nodes := fabric(t)
 	fleet := dra.Fleet{Inventory: dra.NewInventory(published, nodes...), Ledger: dra.NewLedger()}
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)
@@ -230,9 +230,9 @@ func TestSharedByNodes(t *testing.T) {
 	}
 }
 
-// TestGangsWithDevices plans a gang whose workers need two aligned pairs each: nodes count what they can take, those
-// whose devices are taken are full, those that never could are barred with the rule.
-func TestGangsWithDevices(t *testing.T) {
+// TestGang_CountsDevicesPerNode plans a gang whose workers need two aligned pairs each: nodes count the members that
+// they can take, those whose devices are taken are full, those that never could are barred with the rule.
+func TestGang_CountsDevicesPerNode(t *testing.T) {
 	h100, gb200 := sample(t, "h100-node.yaml"), sample(t, "gb200-tray.yaml")
 	published := slices.Concat(rename(h100, "a"), rename(h100, "b"), rename(h100, "c"), rename(gb200, "d"))
 	nodes := []topology.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
@@ -306,9 +306,9 @@ func TestGangsWithDevices(t *testing.T) {
 	}
 }
 
-// TestCompetingKinds: two demands that want the same devices have a number each, which do not know of each other; the
-// allocator does.
-func TestCompetingKinds(t *testing.T) {
+// TestConfirm_CompetingDemands: two demands that want the same devices have a number each, which do not know of each
+// other; the allocator does.
+func TestConfirm_CompetingDemands(t *testing.T) {
 	tree, err := topology.NewTree(nil, []topology.Node{{Name: "h100-000"}})
 	if err != nil {
 		t.Fatal(err)

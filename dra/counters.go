@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// slack is what sums of counters may exceed what is there: they are computed in floating point, and the bound may be
-// too high, never too low.
+// slack is the amount by which sums of counters may exceed the available ones: they are computed in floating point, and
+// the bound may be too high, never too low.
 const slack = 1e-9
 
-// setOf names the first counter set that the device draws on, if it draws on one whenever it is given to somebody.
-// A device that is shared draws on it once for all.
+// setOf names the first counter set that the device draws on, if it draws on one whenever it is given to a pod. A
+// device that is shared draws on it once for all.
 func (at *trial) setOf(s int) (setName, bool) {
 	d := &at.sites[s]
 	if len(d.ConsumesCounters) == 0 || d.shareable() {
@@ -28,9 +28,9 @@ type setName struct {
 	name string
 }
 
-// setHolds is an upper bound of how many devices of the counter set can be had at once: for each counter, how many of
-// the cheapest it pays for. Counters of 1 are also taken together, since slices of memory are counted so, each by a
-// counter of its own.
+// setHolds returns an upper bound of the number of devices of the counter set that can be allocated at once: for each
+// counter, the number of the cheapest that it pays for. Counters of 1 are also taken together, since slices of memory
+// are counted so, each by a counter of its own.
 func (at *trial) setHolds(set setName) int {
 	var members []int
 	for s := range at.sites {
@@ -55,7 +55,7 @@ func (at *trial) setHolds(set setName) int {
 	return min(most, at.units(members))
 }
 
-// units is how many of the devices the counters of 1 pay for together.
+// units returns the number of the devices that the counters of 1 pay for together.
 func (at *trial) units(members []int) int {
 	costs := make([]float64, len(members))
 	sum := 0.0
@@ -73,13 +73,13 @@ func (at *trial) units(members []int) int {
 	return paid(costs, sum)
 }
 
-// counterValue is what the device draws from a counter of the set with that index, 0 if nothing.
+// counterValue returns the amount that the device draws from a counter of the set with that index, 0 if none.
 func counterValue(d site, set int, name string) float64 {
 	c := d.ConsumesCounters[set].Counters[name]
 	return c.Value.AsApproximateFloat64()
 }
 
-// paid returns how many of the cheapest can be paid for.
+// paid returns the number of the cheapest that can be paid for.
 func paid(costs []float64, purse float64) int {
 	costs = slices.Sorted(slices.Values(costs))
 	sum := 0.0
@@ -104,7 +104,7 @@ func (at *trial) needed(s int) bool {
 	})
 }
 
-// counters adds up what the requests draw at least from all counters of one name together.
+// counters adds up the least that the requests draw from all counters of one name together.
 func (at *trial) counters() string {
 	left := map[string]float64{}
 	pools := map[int]bool{}

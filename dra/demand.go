@@ -8,9 +8,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 )
 
-// Demand is what one pod asks for. It does not change.
+// Demand holds the claims of one pod. It does not change.
 type Demand struct {
-	// Fault says in one sentence why it cannot be asked, naming the request and what to mend; "" if it can.
+	// Fault is one sentence on why the demand cannot be evaluated, with the request and the remedy; "" if it can.
 	Fault string
 	// Claims are the claims to allocate, as they were given. They may lack names and UIDs if they do not exist yet.
 	Claims []*resourcev1.ResourceClaim
@@ -24,7 +24,7 @@ type Demand struct {
 	without map[string]*Demand
 }
 
-// None reports whether no devices are asked for.
+// None reports whether the demand requests no devices.
 func (d *Demand) None() bool { return d.Fault == "" && len(d.Claims) == 0 && len(d.Extended) == 0 }
 
 // Same reports whether two demands cannot be answered differently. Demands of different Fitters are never the same.
@@ -32,9 +32,9 @@ func (d *Demand) Same(other *Demand) bool {
 	return d.Fault == other.Fault && d.terms == other.terms && slices.Equal(d.Extended, other.Extended)
 }
 
-// terms are what demands with the same claims have in common, whatever the claims are called.
+// terms are the common part of demands with the same claims, whatever the names of the claims.
 type terms struct {
-	// fault is what is wrong with them; then all but the number may be missing.
+	// fault is the fault of them; then all but the number may be missing.
 	fault   string
 	claims  []*resourcev1.ResourceClaim
 	classes classes
@@ -43,7 +43,7 @@ type terms struct {
 	bonds   []bond
 	// kinds are the different lists of selectors.
 	kinds [][]selector
-	// selected remembers which devices the selectors of a kind select.
+	// selected caches the devices that the selectors of a kind select.
 	selected map[selection]verdict
 	number   uint32
 }
@@ -87,14 +87,13 @@ type selector struct {
 	compiled cel.CompilationResult
 }
 
-// selection asks whether the selectors of a kind select a device, by the number of what the device is through the
-// demand's lens.
+// selection asks whether the selectors of a kind select a device, by the device's number through the demand's lens.
 type selection struct {
 	kind   int
 	device uint32
 }
 
-// verdict is the answer; fault says how an expression failed.
+// verdict is the answer; fault is the failure of an expression.
 type verdict struct {
 	yes   bool
 	fault string

@@ -13,8 +13,9 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// TestFaultyDemands: a claim that cannot be asked is a sentence, not an error, and other claims are answered as before.
-func TestFaultyDemands(t *testing.T) {
+// TestDemand_FaultsAreSentences: a claim that cannot be evaluated gives a sentence, not an error, and other claims are
+// answered as before.
+func TestDemand_FaultsAreSentences(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)
 	fleet := dra.Fleet{
 		Inventory: dra.NewInventory(sample(t, "h100-node.yaml"), node("h100-000")),
@@ -60,8 +61,8 @@ func TestFaultyDemands(t *testing.T) {
 	}
 }
 
-// TestDemandsOfOneKind: claims that ask for the same are one demand, whatever they are called.
-func TestDemandsOfOneKind(t *testing.T) {
+// TestDemand_EqualClaimsAreOne: claims that ask for the same are one demand, whatever their names.
+func TestDemand_EqualClaimsAreOne(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)
 	a := f.Demand(lookup, claim("worker-0", "gpu 4 gpu.nvidia.com"))
 	b := f.Demand(lookup, claim("worker-1", "gpu 4 gpu.nvidia.com"))
@@ -71,7 +72,7 @@ func TestDemandsOfOneKind(t *testing.T) {
 	}
 }
 
-// objects are what the pods of a test refer to.
+// objects are those that the pods of a test refer to.
 type objects struct {
 	claims    []*resourcev1.ResourceClaim
 	templates []*resourcev1.ResourceClaimTemplate
@@ -107,8 +108,8 @@ func pod(claims ...corev1.PodResourceClaim) *corev1.Pod {
 	return p
 }
 
-// TestPods reads the ways in which a pod comes to claims.
-func TestPods(t *testing.T) {
+// TestDemand_ClaimsOfAPod covers the ways in which a pod gets claims.
+func TestDemand_ClaimsOfAPod(t *testing.T) {
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpus"}}
 	template.Spec.Spec = claim("", "gpu 4 gpu.nvidia.com").Spec
 	placed := holder("placed", "gpu.nvidia.com/x/gpu-0")

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// distinct looks at each constraint that asks for a different value of an attribute for each device: every value goes to
+// distinct checks each constraint that requires a different value of an attribute for each device: every value serves
 // one device.
 func (at *trial) distinct() string {
 	for _, b := range at.terms.bonds {

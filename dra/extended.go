@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mostExtended is how many extended resources backed by device classes one pod may ask for: each may be offered by a
-// node itself or not, so a demand has a variant for every combination.
+// mostExtended is the number of extended resources backed by device classes that one pod may request: each may be
+// offered by a node itself or not, so a demand has a variant for every combination.
 const mostExtended = 4
 
 // ResourceClasses returns the class that stands for each extended resource: the one that names it, the newest of
@@ -116,9 +116,9 @@ func allContainers(pod *corev1.Pod) []container {
 	return all
 }
 
-// extendedClaim is the claim that the scheduler makes for extended resources: for each a request of every container that
-// stays, and one for what the neediest container that ends early lacks when it uses the devices of those that stay
-// after it.
+// extendedClaim is the claim that the scheduler makes for extended resources: for each a request of every container
+// that stays, and one for the devices that the neediest container that ends early lacks when it uses those of the
+// containers that stay after it.
 func extendedClaim(pod *corev1.Pod, backed map[corev1.ResourceName]*resourcev1.DeviceClass) *resourcev1.ResourceClaim {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name + "-extended-resources",

@@ -13,39 +13,55 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 )
 
-// MostPods is what a Fit counts to: more pods than a node runs.
+// MostPods is the limit to which a Fit counts: more pods than a node runs.
 const MostPods = 256
 
-// DefaultSteps is how many steps of its search the allocator may take for one pod on one node. What fits needs tens.
+// DefaultSteps is the number of steps of its search that the allocator may take for one pod on one node. A demand that
+// fits needs tens.
 const DefaultSteps = 4096
 
-// Fit says how many pods with one demand a node can still take.
+// Fit holds the number of pods with one demand that a node can still take.
 type Fit struct {
 	Pods int
-	// Rule says what stops the next pod, "" if nothing does. It names no node and no device.
+	// Rule is the reason why the next pod does not fit, "" for none. It names no node and no device.
 	Rule string
-	// Unknown is set if the search was cut off: Pods is what was found, there may be room for more.
+	// Unknown is set if the search was cut off: Pods is the number found so far, there may be room for more.
 	Unknown bool
 	// Wide is set if devices that the demand could use reach other nodes too: these nodes compete for them.
 	Wide bool
 }
 
-// Fitter answers questions and remembers the answers. They do not depend on what was asked before.
+// Fitter answers questions and caches the answers, which do not depend on earlier questions. It searches once for all
+// nodes that a demand cannot distinguish.
+//
+// Example: 1,000 nodes have eight GPUs each, and on 600 of them the first is in use. A demand for two GPUs of one model reads the attribute
+// productName only. Its lens shows two classes of nodes, of eight and of seven free GPUs; the allocator searches twice, for Fit{Pods: 4} and
+// Fit{Pods: 3}, and the other 998 answers come from the map. A demand that reads the serial number of a device sees 1,000 classes.
 type Fitter struct {
 	allocator allocator
 	compiled  *cel.Cache
 	features  Features
-	steps     int64
+	// steps bounds the allocator's search for one pod on one node.
+	steps int64
 
-	devices, classes names
-	// readings are what expressions read, lenses the different things that demands read.
-	readings, lenses map[string]*lens
-	looks            map[lookAt]look
-	terms            map[string]*terms
-	// asked is how many different terms there were.
+	// devices numbers the descriptions of devices: a class compares numbers instead of texts.
+	devices names
+	// classes numbers the descriptions of nodes.
+	classes names
+	// readings caches the attributes that each CEL expression reads, by expression: finding out costs as much as compiling.
+	readings map[string]*lens
+	// lenses interns equal sets of attributes, so that demands that read the same attributes share classes of nodes.
+	lenses map[string]*lens
+	// looks caches the class of each node through each lens.
+	looks map[lookAt]look
+	// terms interns equal demands.
+	terms map[string]*terms
+	// asked is the number of different terms so far.
 	asked uint32
-	fits  map[fitKey]Fit
-	text  []byte
+	// fits caches the answers by class and terms.
+	fits map[fitKey]Fit
+	// text is a buffer for descriptions.
+	text []byte
 }
 
 type fitKey struct {
@@ -75,14 +91,14 @@ func NewFitter(features Features, steps int64) *Fitter {
 	}
 }
 
-// Fleet is what a question is about: what is published, and what is taken of it.
+// Fleet is the subject of a question: the published devices, and the taken ones.
 type Fleet struct {
 	Inventory *Inventory
 	Ledger    *Ledger
 }
 
-// Fit says how many pods with the demand the node can still take. The error is that of the context. A demand with a
-// fault fits nowhere; without devices to ask for, everywhere.
+// Fit returns the number of pods with the demand that the node can still take. The error is that of the context. A
+// demand with a fault fits nowhere; one without claims fits everywhere.
 func (f *Fitter) Fit(ctx context.Context, fleet Fleet, node string, d *Demand) (Fit, error) {
 	if d.Fault != "" {
 		return Fit{Rule: d.Fault}, nil
@@ -104,14 +120,14 @@ func (f *Fitter) Fit(ctx context.Context, fleet Fleet, node string, d *Demand) (
 		}
 		remember(f.fits, key, fit)
 	}
-	// What is wrong with pools is told by the node: all that is remembered by class is that they give nothing.
+	// A pool's problem is reported by node: of a class it is only remembered that such pools give nothing.
 	if problems := v.problems(); fit.Pods == 0 && len(problems) > 0 {
 		fit.Rule += "; a resource pool of the node cannot be used: " + strings.Join(problems, "; ")
 	}
 	return fit, nil
 }
 
-// Classes returns how many kinds of nodes the demand can tell apart.
+// Classes returns the number of classes of nodes that the demand distinguishes.
 func (f *Fitter) Classes(fleet Fleet, d *Demand) int {
 	seen := map[class]bool{}
 	if d.Fault != "" {
@@ -174,7 +190,7 @@ func (at *trial) wide() bool {
 	})
 }
 
-// refusal says why the allocator gave nothing although nothing spoke against it, and whether it was cut off.
+// refusal returns the reason why the allocator found nothing although all conditions hold, and whether it was cut off.
 func (at *trial) refusal(ctx context.Context, err error) (rule string, unknown bool) {
 	switch {
 	case err == nil:
@@ -198,8 +214,8 @@ func (at *trial) refusal(ctx context.Context, err error) (rule string, unknown b
 	return plain(err), false
 }
 
-// plain says what the allocator says without the names that it puts before it: the answer is for all nodes of the class
-// and all claims that ask for the same.
+// plain returns the allocator's message without the names that it puts in front: the answer is for all nodes of the
+// class and all claims with the same requests.
 func plain(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
@@ -210,7 +226,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// fault says which selector fails on a device of the node, "" if none does.
+// fault names the selector that fails on a device of the node, "" if none does.
 func (at *trial) fault(ctx context.Context) string {
 	for _, w := range at.terms.wants {
 		for _, o := range w.options {
@@ -224,7 +240,7 @@ func (at *trial) fault(ctx context.Context) string {
 	return ""
 }
 
-// on returns the demand as it is on a node that offers some of its extended resources itself.
+// on returns the demand for a node that offers some of its extended resources itself.
 func (d *Demand) on(n *corev1.Node) *Demand {
 	if len(d.Extended) == 0 {
 		return d

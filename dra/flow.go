@@ -1,6 +1,6 @@
 package dra
 
-// flow is a small network: how much can go from its source (0) to its sink (1)?
+// flow is a small network: how much can flow from its source (0) to its sink (1)?
 type flow struct {
 	// out lists the edges that leave each vertex. Edge e^1 is edge e backwards.
 	out  [][]int

@@ -11,7 +11,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// holding is what is taken of one pool. It never changes; the nil holding is nothing.
+// holding holds the taken devices of one pool. It never changes; the nil holding is empty.
 type holding struct {
 	takings []taking
 	// devices sums up the takings by device.
@@ -41,7 +41,7 @@ func (h *holding) with(more []taking) *holding {
 	return newHolding(slices.Concat(h.takings, more))
 }
 
-// without returns what is left when the claim gives back what it has, nil if nothing.
+// without returns the holding after the claim's release, nil if nothing is left.
 func (h *holding) without(claim types.UID) *holding {
 	if h == nil {
 		return nil
@@ -87,11 +87,11 @@ func (h *holding) of(device string) use {
 	return h.devices[device]
 }
 
-// idle reports whether nobody uses the device. A device that is in use in shares still has room for others, but its
+// idle reports whether the device is unused. A device that is in use in shares still has room for others, but its
 // counters are spent.
 func (u use) idle() bool { return !u.taken && u.shares == 0 }
 
-// state returns what is taken of the pools that the node sees, as the allocator wants it.
+// state returns the allocations from the pools that the node sees, in the allocator's form.
 func (v *view) state(l *Ledger) structured.AllocatedState {
 	s := structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
@@ -118,7 +118,7 @@ func (v *view) state(l *Ledger) structured.AllocatedState {
 	return s
 }
 
-// remaining returns what is left of the pool's counters, by set and counter. Devices that a node does not see count too.
+// remaining returns the rest of the pool's counters, by set and counter. Devices that a node does not see count too.
 func (p *pool) remaining(h *holding) map[string]map[string]resource.Quantity {
 	left := make(map[string]map[string]resource.Quantity, len(p.counters))
 	for set, counters := range p.counters {

@@ -8,7 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// Inventory is what ResourceSlices publish, by node. The objects that it is given must not be changed afterwards.
+// Inventory holds the published ResourceSlices, by node. The objects that it is given must not be changed afterwards.
 type Inventory struct {
 	slices map[string]*resourcev1.ResourceSlice
 	byPool map[PoolID]map[string]*resourcev1.ResourceSlice
@@ -17,36 +17,37 @@ type Inventory struct {
 	// named are the pools with slices for one node, by the node.
 	named map[string]map[PoolID]bool
 	nodes map[string]*corev1.Node
-	// views are made when they are asked for and dropped when something in them changes.
+	// views are built on demand and dropped when something in them changes.
 	views map[string]*view
 }
 
-// view is what one node sees. It never changes.
+// view holds the devices that one node sees. It never changes.
 type view struct {
 	node *corev1.Node
-	// parts are in the order in which the allocator looks at pools.
+	// parts are in the order in which the allocator visits pools.
 	parts []part
 }
 
-// part is what a node sees of one pool: all its devices, or some.
+// part holds the devices of one pool that a node sees: all, or some.
 type part struct {
 	*pool
 
 	whole bool
 	some  []glimpse
-	// last is set if a device in a slice for the node has binding conditions: the allocator looks at such pools after all
+	// last is set if a device in a slice for the node has binding conditions: the allocator visits such pools after all
 	// others.
 	last bool
 }
 
-// glimpse is a device of which a node takes notice, by its index. One that it does not reach, in a slice whose devices
-// each have their own nodes, is noticed because the allocator asks selectors before nodes: if they fail, all fails.
+// glimpse is a device in a node's view, by its index. A device that does not reach the node is included where the
+// devices of a slice each have their own nodes, because the allocator evaluates selectors before nodes: a selector that
+// fails makes the allocation fail.
 type glimpse struct {
 	index   int
 	reached bool
 }
 
-// NewInventory reads all slices, of whatever generation, and the nodes that may reach them.
+// NewInventory reads all slices, of any generation, and the nodes that may reach them.
 func NewInventory(published []*resourcev1.ResourceSlice, nodes ...*corev1.Node) *Inventory {
 	inv := &Inventory{
 		slices: map[string]*resourcev1.ResourceSlice{},
@@ -73,7 +74,7 @@ func NewInventory(published []*resourcev1.ResourceSlice, nodes ...*corev1.Node) 
 
 func poolOf(s *resourcev1.ResourceSlice) PoolID { return PoolID{s.Spec.Driver, s.Spec.Pool.Name} }
 
-// SetNode takes in a node that came or changed. Nothing happens if its labels and what it offers are the same.
+// SetNode adds or updates a node. It does nothing if the node's labels and offered resources are the same.
 func (inv *Inventory) SetNode(n *corev1.Node) {
 	old := inv.nodes[n.Name]
 	if old != nil && maps.Equal(old.Labels, n.Labels) && sameOffers(old, n) {
@@ -94,7 +95,7 @@ func (inv *Inventory) RemoveNode(name string) {
 	delete(inv.views, name)
 }
 
-// SetSlice takes in a slice that came or changed. Only nodes that its pool reaches are touched.
+// SetSlice adds or updates a slice. Only nodes that its pool reaches are touched.
 func (inv *Inventory) SetSlice(s *resourcev1.ResourceSlice) {
 	old := inv.slices[s.Name]
 	inv.put(s)
@@ -115,7 +116,7 @@ func (inv *Inventory) RemoveSlice(name string) {
 	inv.rebuild(poolOf(old))
 }
 
-// put stores a slice without looking at its pool.
+// put stores a slice without an update of its pool.
 func (inv *Inventory) put(s *resourcev1.ResourceSlice) {
 	if old := inv.slices[s.Name]; old != nil {
 		delete(inv.byPool[poolOf(old)], s.Name)
@@ -171,7 +172,7 @@ func (inv *Inventory) drop(p *pool) {
 	}
 }
 
-// seenFrom returns what the node sees of the pool, and whether it sees anything of it at all.
+// seenFrom returns the node's part of the pool, and false if the node sees nothing of it.
 func (p *pool) seenFrom(n *corev1.Node) (part, bool) {
 	seen := part{pool: p}
 	reached := make(map[int]bool, len(p.slices))
@@ -216,7 +217,7 @@ func (p part) each(do func(index int)) {
 	}
 }
 
-// view returns what the node sees, nil if there is no such node.
+// view returns the node's view, nil if there is no such node.
 func (inv *Inventory) view(name string) *view {
 	if v := inv.views[name]; v != nil {
 		return v
@@ -277,7 +278,7 @@ func (inv *Inventory) Problems() []Problem {
 	return all
 }
 
-// problems returns what is wrong with pools that the node sees.
+// problems returns the problems of the pools that the node sees.
 func (v *view) problems() []string {
 	var all []string
 	for _, p := range v.parts {

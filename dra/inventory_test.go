@@ -12,8 +12,9 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// TestProblems: what is wrong with a pool is said with numbers, and what cannot be trusted gives nothing.
-func TestProblems(t *testing.T) {
+// TestInventory_PoolProblemsAreNumbered: a pool's problem is reported with numbers, and an inconsistent pool serves no
+// device.
+func TestInventory_PoolProblemsAreNumbered(t *testing.T) {
 	type slices = []*resourcev1.ResourceSlice
 	for _, c := range []struct {
 		name   string
@@ -77,8 +78,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestClasses: nodes of one model are one kind, as long as nothing that is asked for tells them apart.
-func TestClasses(t *testing.T) {
+// TestInventory_NodesOfOneModelAreOneKind: nodes of one model are one kind, as long as no request distinguishes them.
+func TestInventory_NodesOfOneModelAreOneKind(t *testing.T) {
 	const uuid = `gpu 1 gpu.nvidia.com|device.attributes["gpu.nvidia.com"].uuid `
 	var all []*resourcev1.ResourceSlice
 	var nodes []*corev1.Node
@@ -124,7 +125,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestDeviceTaints: a tainted device is there for who tolerates it.
+// TestDeviceTaints: a tainted device serves only claims that tolerate it.
 func TestDeviceTaints(t *testing.T) {
 	all := sample(t, "h100-node.yaml")
 	all[0].Spec.Devices[3].Taints = []resourcev1.DeviceTaint{
@@ -144,8 +145,8 @@ func TestDeviceTaints(t *testing.T) {
 	}
 }
 
-// TestUnlimitedPods: who takes nothing away fits as often as is counted.
-func TestUnlimitedPods(t *testing.T) {
+// TestAdminAccess_FitsAnyNumberOfPods: claims for admin access take no device, so the fit is the counting limit.
+func TestAdminAccess_FitsAnyNumberOfPods(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)
 	fleet := dra.Fleet{
 		Inventory: dra.NewInventory(sample(t, "h100-node.yaml"), node("h100-000")),
@@ -167,9 +168,9 @@ func TestUnlimitedPods(t *testing.T) {
 	}
 }
 
-// TestNUMAByDerivedAttribute: with an attribute of its own making, a claim aligns GPUs and cards whose drivers name the
-// NUMA node differently, which is what a GB200 tray needs.
-func TestNUMAByDerivedAttribute(t *testing.T) {
+// TestDerivedAttributes_AlignNUMA: with an attribute of its own making, a claim aligns GPUs and cards whose drivers
+// name the NUMA node differently, as a GB200 tray needs.
+func TestDerivedAttributes_AlignNUMA(t *testing.T) {
 	features := dra.DefaultFeatures()
 	features.DerivedAttributes = true
 	c := pairs(4, "side.example/numa")
@@ -197,8 +198,9 @@ func TestNUMAByDerivedAttribute(t *testing.T) {
 	}
 }
 
-// TestShares: a device that several claims can have shares of takes pods until its capacity is used.
-func TestShares(t *testing.T) {
+// TestConsumableCapacity_SharesUntilUsed: a device that several claims can have shares of takes pods until its capacity
+// is used.
+func TestConsumableCapacity_SharesUntilUsed(t *testing.T) {
 	published, nodes := fabric(t)
 	fleet := dra.Fleet{Inventory: dra.NewInventory(published, nodes...), Ledger: dra.NewLedger()}
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)

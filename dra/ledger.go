@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ledger is which devices are taken, by claim. A branch of it answers a what-if: it shares everything with the ledger
-// that it was made from but what it changes itself, and is valid until that one changes.
+// Ledger holds the allocated devices, by claim. A branch of it answers a what-if: it stores only its own changes,
+// shares the rest with the ledger that it was made from, and is valid until that one changes.
 type Ledger struct {
 	below  *Ledger
 	pools  map[PoolID]*holding
@@ -31,7 +31,7 @@ func (l *Ledger) Branch() *Ledger {
 	return &Ledger{below: l, pools: map[PoolID]*holding{}, claims: map[types.UID][]PoolID{}}
 }
 
-// WithoutClaims returns a branch in which what these claims hold is free.
+// WithoutClaims returns a branch in which the devices of these claims are free.
 func (l *Ledger) WithoutClaims(uids ...types.UID) *Ledger {
 	b := l.Branch()
 	for _, uid := range uids {
@@ -40,10 +40,10 @@ func (l *Ledger) WithoutClaims(uids ...types.UID) *Ledger {
 	return b
 }
 
-// Set takes in a claim that came or changed, with the allocation in its status.
+// Set adds or updates a claim, with the allocation in its status.
 func (l *Ledger) Set(c *resourcev1.ResourceClaim) { l.Assume(c.UID, c.Status.Allocation) }
 
-// Assume takes in what a claim was given, or is about to be; nil if nothing.
+// Assume records the allocation that a claim has, or is about to get; nil for none.
 func (l *Ledger) Assume(claim types.UID, allocation *resourcev1.AllocationResult) {
 	l.Remove(claim)
 	if allocation == nil {
@@ -68,8 +68,8 @@ func (l *Ledger) Assume(claim types.UID, allocation *resourcev1.AllocationResult
 	l.claims[claim] = slices.SortedFunc(maps.Keys(byPool), comparePools)
 }
 
-// Remove gives back what a claim holds; a claim that is not known changes nothing. What a ledger below says that the
-// claim holds may be given back again, which changes nothing either.
+// Remove releases the devices of a claim; an unknown claim changes nothing, nor does a second Remove of a claim that a
+// ledger below still lists.
 func (l *Ledger) Remove(claim types.UID) {
 	for _, id := range l.held(claim) {
 		l.pools[id] = l.holding(id).without(claim)
@@ -77,7 +77,7 @@ func (l *Ledger) Remove(claim types.UID) {
 	delete(l.claims, claim)
 }
 
-// held returns the pools of which the claim has devices.
+// held returns the pools with devices of the claim.
 func (l *Ledger) held(claim types.UID) []PoolID {
 	for ; l != nil; l = l.below {
 		if pools, known := l.claims[claim]; known {
@@ -87,7 +87,7 @@ func (l *Ledger) held(claim types.UID) []PoolID {
 	return nil
 }
 
-// holding returns what is taken of a pool, nil if nothing.
+// holding returns the allocations from a pool, nil if none.
 func (l *Ledger) holding(id PoolID) *holding {
 	for ; l != nil; l = l.below {
 		if h, known := l.pools[id]; known {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// fits is what every node of the fleet answers.
+// fits returns the answers of every node of the fleet.
 func fits(t failer, ask func(string) (dra.Fit, error), s *scene) string {
 	t.Helper()
 	var text strings.Builder
@@ -27,9 +27,9 @@ func fits(t failer, ask func(string) (dra.Fit, error), s *scene) string {
 	return text.String()
 }
 
-// TestChangesPieceByPiece turns one cluster into another, object by object, and holds the answers at the end against
-// those of an inventory, a ledger and a fitter that know nothing of the first.
-func TestChangesPieceByPiece(t *testing.T) {
+// TestLedger_ChangesEqualRebuild turns one cluster into another, object by object, and holds the answers at the end
+// against those of an inventory, a ledger and a fitter that know nothing of the first.
+func TestLedger_ChangesEqualRebuild(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
 	each(t, 10, func(t *rapid.T, old *scene, r *rand.Rand) {
 		now := draw(r)
@@ -47,9 +47,9 @@ func TestChangesPieceByPiece(t *testing.T) {
 	})
 }
 
-// TestClassesAreSound changes one thing of a scene after another: what is taken, or one device. A fitter that has seen all
-// its states answers like one that has seen none.
-func TestClassesAreSound(t *testing.T) {
+// TestFitter_ClassesAreSound changes one thing of a scene after another: the allocations, or one device. A fitter that
+// has seen all its states answers like one that has seen none.
+func TestFitter_ClassesAreSound(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
 	each(t, 10, func(t *rapid.T, s *scene, r *rand.Rand) {
 		for range 3 {
@@ -67,7 +67,7 @@ func TestClassesAreSound(t *testing.T) {
 	})
 }
 
-// vary changes what is taken or draws one device anew.
+// vary changes the allocations or draws one device anew.
 func vary(s *scene, r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		s.taken = nil
@@ -116,9 +116,9 @@ func change(fleet dra.Fleet, old, now *scene) {
 	}
 }
 
-// TestWhatIf asks what would fit if some claims gave back what they have: the same as if they had never had it. The
-// ledger itself does not change.
-func TestWhatIf(t *testing.T) {
+// TestWithoutClaims_EqualsNeverAllocated evaluates a scene without some claims: the fits are those of a scene in which
+// these were never allocated. The ledger itself does not change.
+func TestWithoutClaims_EqualsNeverAllocated(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
 	each(t, 10, func(t *rapid.T, s *scene, r *rand.Rand) {
 		d := f.Demand(s.class, s.claims...)

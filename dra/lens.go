@@ -12,8 +12,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 )
 
-// lens is what of a device a demand reads. Names are identifiers without their domain, which may name too much and
-// never too little.
+// lens names the attributes of a device that a demand reads. Names are identifiers without their domain, which may name
+// too much and never too little.
 type lens struct {
 	everything bool
 	names      map[string]bool
@@ -35,15 +35,15 @@ func (l *lens) reads(name resourcev1.QualifiedName) bool {
 // identifier drops the domain of a qualified name.
 func identifier(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// add takes in what another lens reads.
+// add adds the fields that another lens reads.
 func (l *lens) add(other *lens) {
 	l.everything = l.everything || other.everything
 	maps.Copy(l.names, other.names)
 }
 
-// reading returns what an expression reads: every field that it selects and every string that it contains, because a
-// string may be the key of an attribute. An expression that does with a map of attributes anything but look up a
-// literal key reads everything. The expression has compiled before.
+// reading returns the lens of an expression: every field that it selects and every string that it contains, because a
+// string may be the key of an attribute. An expression that uses a map of attributes other than by looking up a literal
+// key reads everything. The expression is known to compile.
 func reading(compiled cel.CompilationResult) *lens {
 	l := &lens{names: map[string]bool{}}
 	checked, issues := compiled.Environment.Compile(compiled.Expression)
@@ -66,7 +66,7 @@ func reading(compiled cel.CompilationResult) *lens {
 		case ast.ComprehensionKind:
 			l.everything = l.everything || isMap(e.AsComprehension().IterRange())
 		case ast.ListKind, ast.MapKind, ast.StructKind:
-			// A map put into something else is out of sight.
+			// Reads of a map inside another value cannot be traced.
 			l.everything = l.everything || slices.ContainsFunc(parts(e), isMap)
 		default:
 		}
@@ -74,7 +74,7 @@ func reading(compiled cel.CompilationResult) *lens {
 	return l
 }
 
-// parts returns the elements of a list; what is in a map or a structure is taken for a map.
+// parts returns the elements of a list; the content of a map or a structure counts as a map.
 func parts(e ast.Expr) []ast.Expr {
 	if e.Kind() == ast.ListKind {
 		return e.AsList().Elements()
@@ -95,10 +95,11 @@ func wanders(call ast.CallExpr, isMap func(ast.Expr) bool) bool {
 }
 
 // mayBeMap reports whether a value of the type holds attributes or capacities by name. Attributes themselves are of a
-// type that may be anything and hold nothing; what makes a map look like one of them is a call, which is seen itself.
+// type that may be anything and hold nothing; only a call makes a map look like one of them, and the call itself is
+// visited.
 func mayBeMap(t *types.Type) bool { return t == nil || t.Kind() == types.MapKind }
 
-// constrained takes in the attribute that a constraint compares.
+// constrained adds the attribute that a constraint compares.
 func (l *lens) constrained(c resourcev1.DeviceConstraint) {
 	for _, name := range []*resourcev1.FullyQualifiedName{c.MatchAttribute, c.DistinctAttribute} {
 		if name != nil {
@@ -107,7 +108,7 @@ func (l *lens) constrained(c resourcev1.DeviceConstraint) {
 	}
 }
 
-// requested takes in the capacities that a request names.
+// requested adds the capacities that a request names.
 func (l *lens) requested(c *resourcev1.CapacityRequirements) {
 	if c == nil {
 		return

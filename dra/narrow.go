@@ -5,8 +5,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Narrow returns what the allocator has to know for one node and no more: the slices that the node sees, and what is taken of
-// their pools. It is false for a node that is not known. The answer is the caller's.
+// Narrow returns the allocator's input for one node: the slices that the node sees, and the allocations from their
+// pools. It reports false for an unknown node. The caller owns the result.
 func (f Fleet) Narrow(node string) ([]*resourcev1.ResourceSlice, structured.AllocatedState, bool) {
 	v := f.Inventory.view(node)
 	if v == nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
-// Objects finds what pods refer to. What is not there is nil.
+// Objects finds the objects that pods refer to. A missing object is nil.
 type Objects interface {
 	Claim(namespace, name string) *resourcev1.ResourceClaim
 	Template(namespace, name string) *resourcev1.ResourceClaimTemplate
@@ -19,19 +19,19 @@ type Objects interface {
 	Extended(name corev1.ResourceName) *resourcev1.DeviceClass
 }
 
-// PodDevices is all that a pod's claims mean for where it can go.
+// PodDevices holds the constraints of a pod's claims on its nodes.
 type PodDevices struct {
-	// Demand is what the pod needs for itself. Its Fault tells what is wrong with any of the pod's claims.
+	// Demand is the pod's own demand. Its Fault reports the fault of any of the pod's claims.
 	Demand *Demand
 	// Shared are claims without an allocation that other pods may use too, those of the pod's group among them: see
 	// Choices. All pods of the group have the same objects here.
 	Shared []*resourcev1.ResourceClaim
-	// Selectors are those of the claims that are allocated already: the pod can go where all of them match.
+	// Selectors are those of the claims that are allocated already: the pod fits only on nodes that all of them match.
 	Selectors []*corev1.NodeSelector
 }
 
 // ReadPod reads the claims of a pod; group is its PodGroup, nil if it has none or the cluster does not give claims to
-// PodGroups. Claims that are still to be made of a template are read from the template.
+// PodGroups. Claims that are still to be created from a template are read from the template.
 func (f *Fitter) ReadPod(objects Objects, pod *corev1.Pod, group *schedulingv1beta1.PodGroup) PodDevices {
 	r := reader{objects: objects, pod: pod, group: group}
 	for i := range pod.Spec.ResourceClaims {
@@ -44,7 +44,7 @@ func (f *Fitter) ReadPod(objects Objects, pod *corev1.Pod, group *schedulingv1be
 	return r.found
 }
 
-// reader gathers what the claims of one pod mean.
+// reader collects the PodDevices of one pod.
 type reader struct {
 	objects Objects
 	pod     *corev1.Pod
@@ -53,7 +53,7 @@ type reader struct {
 	found   PodDevices
 }
 
-// read takes in one entry of the pod's claims and says what is wrong with it.
+// read adds one entry of the pod's claims, and returns its fault as a sentence, "" for none.
 func (r *reader) read(entry *corev1.PodResourceClaim) string {
 	shared := r.shares(entry)
 	c, fault := r.claim(entry, shared)
@@ -128,7 +128,7 @@ func (r *reader) claim(
 	return c, ""
 }
 
-// unborn returns the claim that will be made of a template.
+// unborn returns the claim that will be created from a template.
 func (r *reader) unborn(entry *corev1.PodResourceClaim, owner string) (*resourcev1.ResourceClaim, string) {
 	template := r.objects.Template(r.pod.Namespace, *entry.ResourceClaimTemplateName)
 	if template == nil {

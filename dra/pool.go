@@ -14,7 +14,7 @@ type PoolID struct{ Driver, Name string }
 // String returns driver/pool.
 func (p PoolID) String() string { return p.Driver + "/" + p.Name }
 
-// comparePools is the order in which the allocator looks at pools.
+// comparePools is the order in which the allocator visits pools.
 func comparePools(a, b PoolID) int {
 	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 }
@@ -32,17 +32,17 @@ type pool struct {
 	partial  bool
 	counters map[string]map[string]resourcev1.Counter
 	problem  string
-	// seen is what the devices are through each lens that asked.
+	// seen holds the devices as each lens that was used sees them.
 	seen map[*lens][]uint32
 }
 
-// device is one device of a pool and what reaches it.
+// device is one device of a pool and the nodes that it reaches.
 type device struct {
 	*resourcev1.Device
 
 	driver string
 	reach  *reach
-	// slice is the index of its slice; own is set if the slice leaves it to its devices whom they reach.
+	// slice is the index of its slice; own is set if each device of the slice names the nodes that it reaches.
 	slice int
 	own   bool
 }
@@ -52,7 +52,7 @@ func (d device) shareable() bool {
 	return d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 }
 
-// newPool makes a pool of all its slices, of whatever generation. There is at least one.
+// newPool makes a pool of all its slices, of any generation. There is at least one.
 func newPool(id PoolID, all []*resourcev1.ResourceSlice) *pool {
 	newest := slices.MaxFunc(all, func(a, b *resourcev1.ResourceSlice) int {
 		return cmp.Compare(a.Spec.Pool.Generation, b.Spec.Pool.Generation)
@@ -76,7 +76,7 @@ func newPool(id PoolID, all []*resourcev1.ResourceSlice) *pool {
 	return p
 }
 
-// add takes in what a slice of the newest generation publishes.
+// add adds the devices that a slice of the newest generation publishes.
 func (p *pool) add(index int, s *resourcev1.ResourceSlice) {
 	whole := sliceReach(s)
 	if whole != nil && whole.name != "" {
@@ -96,8 +96,8 @@ func (p *pool) add(index int, s *resourcev1.ResourceSlice) {
 	}
 }
 
-// distrust makes the slices say that one is missing. Of slices that disagree the allocator would believe whichever it is
-// given first.
+// distrust raises the slices' count, so that the allocator takes the pool for incomplete. Of slices that disagree the
+// allocator would believe whichever it is given first.
 func (p *pool) distrust() {
 	for i, s := range p.slices {
 		said := *s
@@ -106,7 +106,7 @@ func (p *pool) distrust() {
 	}
 }
 
-// miscounted says what is wrong with the number of slices.
+// miscounted returns the fault of the number of slices, "" for none.
 func (p *pool) miscounted(obsolete int) string {
 	first := p.slices[0].Spec.Pool
 	for _, s := range p.slices[1:] {
@@ -185,7 +185,7 @@ type Problem struct {
 	Pool PoolID
 	// Nodes are those that the pool's slices name, in order; none if it is for nodes that they select.
 	Nodes []string
-	// What says what is wrong, without the pool's name.
+	// What is the problem, without the pool's name.
 	What string
 }
 

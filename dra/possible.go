@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// need is a want as the necessary conditions see it: at least so many devices of these. Where the want has alternatives,
-// it is the least that any of them needs, of what any of them could use. Whatever the allocator finds satisfies it.
+// need is a want as a necessary condition: at least so many devices of these. Where the want has alternatives, it is
+// the least number that any of them needs, of the devices that any of them could use. Every result of the allocator
+// satisfies it.
 type need struct {
 	*want
 
@@ -18,7 +19,7 @@ type need struct {
 	derives bool
 }
 
-// trial is what the necessary conditions are about: the sites of a node and what a pod needs of them.
+// trial holds the inputs of the necessary conditions: the sites of a node and the pod's needs of them.
 type trial struct {
 	f     *Fitter
 	view  *view
@@ -29,8 +30,8 @@ type trial struct {
 	needs   []need
 }
 
-// possible returns "" if nothing speaks against the demand on a node in this state, else the rule that does. A rule that
-// speaks against it is right; silence promises nothing.
+// possible returns the rule that excludes the demand on a node in this state, "" if none does. A rule that speaks
+// against it is right; silence promises nothing.
 func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (string, *trial) {
 	at := &trial{f: f, view: v, terms: t, sites: f.sites(v, l, t.lens)}
 	at.partial = slices.ContainsFunc(v.parts, func(p part) bool { return p.partial })
@@ -83,7 +84,7 @@ func (at *trial) need(ctx context.Context, w *want) (need, string) {
 	return n, ""
 }
 
-// option returns how many devices the option needs and which it could use, or why it cannot be had.
+// option returns the number of devices that the option needs and those that it could use, or the rule that excludes it.
 func (at *trial) option(ctx context.Context, o option) (least int, from []int, rule string) {
 	// Of all devices those count that could ever serve; spoiled are those of them that cannot now.
 	selected, sure, spoiled := 0, 0, 0
@@ -118,7 +119,7 @@ func (at *trial) option(ctx context.Context, o option) (least int, from []int, r
 	return least, from, ""
 }
 
-// together asks for the devices of all requests at the same time: each device goes to one of them, or has so many
+// together asks for the devices of all requests at the same time: each device serves one of them, or has so many
 // shares, and each counter set holds so many devices.
 func (at *trial) together() string {
 	wanted, g := 0, newFlow()
@@ -168,7 +169,8 @@ func (at *trial) alike(needs []need) []alike {
 	return all
 }
 
-// perSite is how often that many requests could use one device: each at most once, and only shares can be had twice.
+// perSite returns the number of times that so many requests could use one device: each at most once, and only a device
+// with shares more than once in all.
 func (at *trial) perSite(s, requests int) int {
 	if at.f.features.ConsumableCapacity && at.sites[s].shareable() {
 		return requests
@@ -176,8 +178,8 @@ func (at *trial) perSite(s, requests int) int {
 	return 1
 }
 
-// sink joins sites to the sink of the network as they are asked for, each with the shares that it has, devices that
-// draw on counters by way of their counter set.
+// sink joins sites to the sink of the network on demand, each with the shares that it has, devices that draw on
+// counters by way of their counter set.
 func (at *trial) sink(g *flow) func(site int) int {
 	vertices := map[int]int{}
 	sets := map[setName]int{}
@@ -201,7 +203,7 @@ func (at *trial) sink(g *flow) func(site int) int {
 	}
 }
 
-// most is an upper bound of how many requests could use the device at once.
+// most returns an upper bound of the number of requests that could use the device at once.
 func (at *trial) most(s int) int {
 	if !at.f.features.ConsumableCapacity || !at.sites[s].shareable() {
 		return 1

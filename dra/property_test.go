@@ -23,14 +23,14 @@ func each(t *testing.T, scenes int, property func(*rapid.T, *scene, *rand.Rand))
 	})
 }
 
-// TestFitEqualsAllocate is the promise of this room: however the devices look, whatever the claims ask for, a node takes
-// as many pods as Kubernetes' allocator would give devices to, one after another, knowing the whole cluster. One fitter
-// answers for all scenes, so nodes that it takes for equal have to be.
-func TestFitEqualsAllocate(t *testing.T) {
+// TestFit_EqualsAllocate is the promise of this room: however the devices look, whatever the claims ask for, a node
+// takes as many pods as Kubernetes' allocator would give devices to, one after another, knowing the whole cluster. One
+// fitter answers for all scenes, so nodes that it takes for equal have to be.
+func TestFit_EqualsAllocate(t *testing.T) {
 	const limit = 3
 	fitter := dra.NewFitter(dra.DefaultFeatures(), 1<<20)
 	compiled := cel.NewCache(100, cel.Features{EnableConsumableCapacity: true})
-	// verdicts counts who said how much: the scenes must not all be of one sort.
+	// verdicts counts the answers by sort: the scenes must not all be of one sort.
 	verdicts := map[string]int{}
 	each(t, 30, func(t *rapid.T, s *scene, r *rand.Rand) {
 		if r.IntN(3) == 0 {
@@ -65,7 +65,7 @@ func TestFitEqualsAllocate(t *testing.T) {
 	}
 }
 
-// sort tells answers apart by who gave them.
+// sort names the part of the fitter that gave the answer.
 func sort(fit dra.Fit) string {
 	switch {
 	case fit.Pods > 0:

@@ -6,8 +6,8 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// reach says from which nodes a device can be used: the node with the name, all nodes, or those that the selector
-// matches. The zero reach is no node.
+// reach selects the nodes from which a device can be used: the node with the name, all nodes, or those that the
+// selector matches. The zero reach is no node.
 type reach struct {
 	name     string
 	all      bool
@@ -35,7 +35,7 @@ func newReach(name *string, all *bool, selector *corev1.NodeSelector) *reach {
 	case all != nil && *all:
 		return &reach{all: true}
 	case selector != nil:
-		// A selector that does not parse reaches nothing; the allocator reports it if it is ever asked.
+		// A selector that does not parse reaches nothing; the allocator reports the fault.
 		if s, err := nodeaffinity.NewNodeSelector(selector); err == nil {
 			return &reach{selector: s}
 		}

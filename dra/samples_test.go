@@ -184,8 +184,8 @@ func holder(name string, devices ...string) *resourcev1.ResourceClaim {
 	return c
 }
 
-// TestSamples asks machines of today what they can take. The allocator is asked for what is said to fit; what is said
-// not to fit would cost it seconds (see the benchmarks).
+// TestSamples fits claims on current machine types. The allocator confirms the fits; refusals are not compared, because
+// they would take it seconds (see the benchmarks).
 func TestSamples(t *testing.T) {
 	const (
 		pcie   = "resource.kubernetes.io/pcieRoot"

@@ -107,7 +107,7 @@ func (n native) pods(ctx context.Context, t failer, node *corev1.Node, limit int
 	return limit
 }
 
-// failer is a test, of whatever kind.
+// failer is a test of any kind.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -118,7 +118,7 @@ var (
 	_ failer = (*testing.B)(nil)
 )
 
-// gather is what claims have taken, as the in-tree plugin computes it.
+// gather returns the devices that claims have taken, as the in-tree plugin computes it.
 func gather(claims []*resourcev1.ResourceClaim) structured.AllocatedState {
 	s := structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
@@ -178,8 +178,8 @@ func draw(r *rand.Rand) *scene {
 	return s
 }
 
-// drawPairs makes a node with GPUs and network cards, nearly one of each for every root, and a pod that wants pairs: what
-// almost fits.
+// drawPairs makes a node with GPUs and network cards, nearly one of each for every root, and a pod that wants pairs:
+// claims that almost fit.
 func drawPairs(r *rand.Rand) *scene {
 	s := &scene{nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n0"}}}, classes: []*resourcev1.DeviceClass{
 		deviceClass("gpu", `device.driver == "gpu.example"`), deviceClass("nic", `device.driver == "nic.example"`),

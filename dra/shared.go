@@ -22,8 +22,8 @@ type Choice struct {
 	Nodes []string
 }
 
-// Choices returns the different choices that the allocator makes for shared claims, read as one demand, asked at each
-// node that the demand can tell apart, and the rules that keep nodes from having one. The error is that of the context.
+// Choices returns the different choices that the allocator makes for shared claims, read as one demand and evaluated at
+// one node of each class, and the rules for which nodes have none. The error is that of the context.
 func (f *Fitter) Choices(ctx context.Context, fleet Fleet, shared *Demand) ([]Choice, []topology.Rule, error) {
 	s := survey{
 		f: f, fleet: fleet, demand: shared,
@@ -42,7 +42,7 @@ func (f *Fitter) Choices(ctx context.Context, fleet Fleet, shared *Demand) ([]Ch
 	return s.choices, rules, nil
 }
 
-// survey goes from node to node.
+// survey visits the nodes one after another.
 type survey struct {
 	f      *Fitter
 	fleet  Fleet
@@ -86,7 +86,7 @@ func (s *survey) ask(ctx context.Context, node string) error {
 	return s.choose(node, c, confirmed.Pods[0])
 }
 
-// choose adds what the allocator gave.
+// choose adds the allocator's result.
 func (s *survey) choose(node string, c class, given []Given) error {
 	var devices strings.Builder
 	selectors := make([]*corev1.NodeSelector, 0, len(given))
@@ -123,7 +123,7 @@ func pins(s *corev1.NodeSelector) bool {
 	)
 }
 
-// identity tells apart nodes of one class that reach different devices together with others.
+// identity distinguishes nodes of one class that share different devices with other nodes.
 func (v *view) identity(c class) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d", c)
@@ -135,8 +135,8 @@ func (v *view) identity(c class) string {
 	return text.String()
 }
 
-// Matching returns the nodes that all selectors match, in order of their names: where a pod can go whose claims are
-// allocated. A selector that cannot be read is an error.
+// Matching returns the nodes that all selectors match, in order of their names: the nodes that a pod with allocated
+// claims can use. A selector that cannot be parsed is an error.
 func (inv *Inventory) Matching(selectors ...*corev1.NodeSelector) ([]string, error) {
 	parsed := make([]*nodeaffinity.NodeSelector, 0, len(selectors))
 	for _, s := range selectors {

@@ -17,7 +17,7 @@ type site struct {
 
 	seen uint32
 	use  use
-	// pool is the index of the device's pool in the node's view, left what its pool's counters have left.
+	// pool is the index of the device's pool in the node's view, left the rest of its pool's counters.
 	pool int
 	left map[string]map[string]resource.Quantity
 }
@@ -56,7 +56,7 @@ func (f *Fitter) hidden(v *view, through *lens) []site {
 	return all
 }
 
-// selects reports whether the selectors of a kind select the device. What they say depends only on what the device is
+// selects reports whether the selectors of a kind select the device. The result depends only on the device's number
 // through the demand's lens, so it is computed once.
 func (t *terms) selects(ctx context.Context, kind int, s site) verdict {
 	at := selection{kind, s.seen}
@@ -88,8 +88,7 @@ func (t *terms) selects(ctx context.Context, kind int, s site) verdict {
 	return v
 }
 
-// usable reports whether the device, which the option selects, could be given to it now, as far as one device alone
-// tells.
+// usable reports whether the device, which the option selects, could be given to it now, considering that device alone.
 func (f *Fitter) usable(o option, s site) bool {
 	if !o.admin && s.use.taken {
 		return false
@@ -97,7 +96,7 @@ func (f *Fitter) usable(o option, s site) bool {
 	return !f.repelled(o, s) && f.roomy(o, s) && f.charged(s)
 }
 
-// repelled reports whether a taint of the device keeps the option away.
+// repelled reports whether the option does not tolerate a taint of the device.
 func (f *Fitter) repelled(o option, s site) bool {
 	if !f.features.DeviceTaints {
 		return false
@@ -118,8 +117,8 @@ func (f *Fitter) repelled(o option, s site) bool {
 	return false
 }
 
-// offers says whether the device's capacities could serve the option if nothing of them were used, and whether that is
-// sure: what a policy rounds a request up to is the allocator's to say.
+// offers reports whether the device's capacities could serve the option if none were used, and whether that is certain:
+// only the allocator knows the value to which a policy rounds a request up.
 func (f *Fitter) offers(o option, s site) (could, sure bool) {
 	if !f.features.ConsumableCapacity {
 		return true, true
@@ -150,7 +149,8 @@ func (f *Fitter) roomy(o option, s site) bool {
 	return f.shares(o, s) > 0
 }
 
-// shares returns an upper bound of how many shares of the device the option could have, 1 if it is not shareable.
+// shares returns an upper bound of the number of shares of the device that the option could have, 1 if it is not
+// shareable.
 func (f *Fitter) shares(o option, s site) int {
 	most := unlimited
 	for name, c := range s.Capacity {
@@ -168,7 +168,7 @@ func (f *Fitter) shares(o option, s site) int {
 	return most
 }
 
-// leastConsumed is a lower bound of what the option would use of a capacity. A policy can only round it up.
+// leastConsumed returns a lower bound of the option's use of a capacity. A policy can only round it up.
 func leastConsumed(o option, name resourcev1.QualifiedName, c resourcev1.DeviceCapacity) float64 {
 	if o.capacity != nil {
 		if q, named := o.capacity.Requests[name]; named {
@@ -181,7 +181,7 @@ func leastConsumed(o option, name resourcev1.QualifiedName, c resourcev1.DeviceC
 	return c.Value.AsApproximateFloat64()
 }
 
-// atMost returns how often the part fits into the whole. What rounding could have lost is given back: the bound may be
+// atMost returns the number of times that the part fits into the whole, with a margin for rounding: the bound may be
 // too high, never too low.
 func atMost(whole, part float64) int {
 	if whole < 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// GangPlacement sets, for each cycle, what part of the nodes is searched: the framework has to offer the profile's own number, and the
-// profile has to have one.
+// GangPlacement sets, for each cycle, the part of the nodes that is searched: the framework has to offer the profile's
+// own number, and the profile has to have one.
 func TestShippedConfiguration_SaysHowManyNodesAreSearched(t *testing.T) {
 	var _ interface{ PercentageOfNodesToScore() *int32 } = framework.Framework(nil)
 	if of := schedulertest.Config(t).Profiles[0].PercentageOfNodesToScore; of == nil || *of != 100 {
@@ -20,7 +20,8 @@ func TestShippedConfiguration_SaysHowManyNodesAreSearched(t *testing.T) {
 	}
 }
 
-func TestShippedConfiguration(t *testing.T) {
+func TestShippedConfiguration_EnablesOurPlugins(t *testing.T) {
+	t.Parallel()
 	config := schedulertest.Config(t)
 	if err := validation.ValidateKubeSchedulerConfiguration(config); err != nil {
 		t.Fatal(err)

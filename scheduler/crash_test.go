@@ -36,10 +36,10 @@ var (
 	nodeResource = corev1.SchemeGroupVersion.WithResource("nodes")
 )
 
-// burst is how long the bindings of a gang may take that nothing disturbs: milliseconds, but not on a busy machine.
+// burst is the time that the bindings of a gang may take without disturbance: milliseconds, but not on a busy machine.
 const burst = time.Second
 
-// world is an API server that outlives its schedulers, a Job controller, and a witness of what happens to every gang.
+// world is an API server that outlives its schedulers, a Job controller, and a witness of each gang's events.
 // Schedulers and the test talk to the server through accesses of their own; it serves one request at a time.
 type world struct {
 	*schedulertest.Cluster
@@ -52,16 +52,16 @@ type world struct {
 	// refuses makes a binding fail; binds is called right after one that did not. They hold the store's lock.
 	refuses func(pod *corev1.Pod, node string) error
 	binds   func(j *job, pod *corev1.Pod)
-	// goesOn is what the test does all the time while it waits for something.
+	// goesOn is called all the time while the test waits for an event.
 	goesOn func(t *testing.T)
 	jobs   map[string]*job
 	// used are the GPUs that bound pods ask for, by node.
 	used map[string]int64
-	// hit is when the test did last what may tear a gang that was whole: since then the grace counts.
+	// hit is the time of the test's last action that may tear a gang that was whole: the grace counts from it.
 	hit time.Time
 	// evicted are the pods that a scheduler deleted.
 	evicted []string
-	// faults are what must never happen.
+	// faults are the observed breaches of invariants.
 	faults []string
 }
 
@@ -79,11 +79,11 @@ func newWorld(t *testing.T, nodes []*corev1.Node, grace time.Duration) *world {
 // access is one scheduler's way to the API server.
 type access struct {
 	*fake.Clientset
-	// left is how many bindings still arrive before the scheduler dies, negative if it does not.
+	// left is the number of bindings that still arrive before the scheduler dies, negative if it does not.
 	left int
 	dead bool
 	kill context.CancelFunc
-	// watched are the resources of which no deletion can be missed any more.
+	// watched are the resources whose watch can no longer miss a deletion.
 	watched sets.Set[string]
 }
 
@@ -113,7 +113,7 @@ func (w *world) start(t *testing.T, bindings int) {
 		schedulertest.PrependPlugin(config, registry, w.hooks)
 	}
 	w.StartScheduler(ctx, t, a, config, registry)
-	// A fake watch does not tell of what was deleted between it and the list before it.
+	// A fake watch does not report deletions between it and the list before it.
 	eventually(t, "the scheduler's watches", func() bool { return a.watched.HasAll("pods", "nodes", "podgroups") }, w)
 }
 
@@ -192,7 +192,8 @@ func (w *world) bind(binding *corev1.Binding) error {
 	return nil
 }
 
-// byScheduler looks at what a scheduler is about to write. A deletion is an eviction: the pod must have been told.
+// byScheduler checks the writes of a scheduler before they are made. A deletion is an eviction: the pod must have been
+// marked.
 func (w *world) byScheduler(action clienttesting.Action) {
 	deletion, ok := action.(clienttesting.DeleteAction)
 	if !ok || action.GetResource() != podResource {
@@ -211,7 +212,7 @@ func (w *world) byScheduler(action clienttesting.Action) {
 	}
 }
 
-// after writes down which pods come and go.
+// after records the pods that are created and deleted.
 func (w *world) after(action clienttesting.Action) {
 	if action.GetResource() != podResource || action.GetSubresource() != "" {
 		return
@@ -253,7 +254,7 @@ func (w *world) until(t *testing.T, limit time.Duration, what string, so func() 
 	}
 }
 
-// settled is after how long nothing is on its way any more that wakes a parked gang without a reason of its own.
+// settled is the time after which nothing is on its way any more that wakes a parked gang without a reason of its own.
 const settled = 1500 * time.Millisecond
 
 // passes lets time go by.
@@ -278,18 +279,18 @@ func eventually(t *testing.T, what string, so func() bool, w *world) {
 	}
 }
 
-// hooks is a plugin, the first of its points, that tells the test how far a member is. The member waits there until the
-// test's function returns.
+// hooks is a plugin, the first of its points, that reports the progress of a member to the test. The member waits there
+// until the test's function returns.
 type hooks struct {
 	handle fwk.Handle
 	at     func(point string, pod *corev1.Pod, node string)
 
 	mu sync.Mutex
-	// back counts how often members were sent back on their way.
+	// back counts the times that members were sent back on their way.
 	back int
 }
 
-// The points that a member comes by, in order.
+// The points that a member passes, in order.
 const (
 	atTrial   = "the trial of the plan"
 	atPermit  = "Permit"
@@ -333,8 +334,8 @@ func (h *hooks) PreBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 	return nil
 }
 
-// react waits until the scheduler has seen that a pod (or, without one, a node) is gone, and gives it a moment to send
-// members back because of that, less than a Job controller needs to make the pod again.
+// react waits until the scheduler has seen the deletion of a pod (or, without one, of a node), and gives it a moment to
+// send members back because of that, less than a Job controller needs to make the pod again.
 func (h *hooks) react(t *testing.T, pod types.UID, node string) {
 	t.Helper()
 	core := h.handle.SharedInformerFactory().Core().V1()
@@ -369,7 +370,7 @@ func (h *hooks) sentBack() int {
 	return h.back
 }
 
-// serverTimeout is what a client gets when the API server is overloaded.
+// serverTimeout returns a client's error when the API server is overloaded.
 func serverTimeout() error {
 	return apierrors.NewServerTimeout(schema.GroupResource{Resource: "pods/binding"}, "create", 1)
 }

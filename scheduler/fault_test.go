@@ -16,8 +16,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A node goes away while the gang that was planned on it is on its way. Nobody is bound there, nobody without the others.
-func TestNodeVanishesOnTheWay(t *testing.T) {
+// A node is deleted while the gang that was planned on it is on its way. No member is bound there, and none without the
+// others.
+func TestGang_NodeVanishesBeforeBinding(t *testing.T) {
+	t.Parallel()
 	for _, point := range []string{atTrial, atPermit, atPreBind} {
 		t.Run(point, func(t *testing.T) {
 			w := newWorld(t, schedulertest.Cliques(2, 6), 5*time.Second)
@@ -45,9 +47,10 @@ func TestNodeVanishesOnTheWay(t *testing.T) {
 	}
 }
 
-// A member is deleted, wherever it is; its Job makes another one. Before the gang has started nobody of it is bound
-// until it is complete again; after that the others stay where they are.
-func TestMemberDeletedInEveryPhase(t *testing.T) {
+// A member is deleted, wherever it is; its Job makes another one. Before the gang has started none of its members is
+// bound until it is complete again; after that the others stay where they are.
+func TestGang_MemberDeletedInEveryPhase(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, w *world) *job{
 		"before the gang is complete":                     loseWhileIncomplete,
 		"while it waits for room":                         loseWhileParked,
@@ -114,7 +117,7 @@ func parked(t *testing.T, w *world) (waits, runs *job) {
 	return waits, runs
 }
 
-// loseAt deletes a rank when the last one comes to a point, so that the others are there or past it.
+// loseAt deletes a rank when the last one arrives at a point, so that the others are there or past it.
 func loseAt(point string, rank int) func(*testing.T, *world) *job {
 	return func(t *testing.T, w *world) *job {
 		t.Helper()
@@ -132,7 +135,7 @@ func loseAt(point string, rank int) func(*testing.T, *world) *job {
 	}
 }
 
-// loseAfterBinding deletes the pod that is bound as the n-th, before anybody else does anything.
+// loseAfterBinding deletes the pod that is bound as the n-th, before any other action.
 func loseAfterBinding(n int) func(*testing.T, *world) *job {
 	return func(t *testing.T, w *world) *job {
 		t.Helper()
@@ -150,8 +153,10 @@ func loseAfterBinding(n int) func(*testing.T, *world) *job {
 	}
 }
 
-// The scheduler dies in the middle of bindings, again and again, and another one goes on with what the API server has.
-func TestSchedulerDiesAndComesBack(t *testing.T) {
+// The scheduler dies in the middle of bindings, again and again, and another one continues with the state of the API
+// server.
+func TestRestart_SchedulerDiesWhileBinding(t *testing.T) {
+	t.Parallel()
 	kills, seeds := 3, 1
 	if *long {
 		kills, seeds = 25, 4
@@ -174,7 +179,7 @@ func TestSchedulerDiesAndComesBack(t *testing.T) {
 	}
 }
 
-// day is a run of gangs that come, run and end, on a fleet that holds about half of them.
+// day is a run of gangs that arrive, run and end, on a fleet that holds about half of them.
 type day struct {
 	*world
 	begin   time.Time
@@ -202,7 +207,7 @@ func newDay(w *world, random *rand.Rand, gangs int) *day {
 	return d
 }
 
-// goOn submits the gangs whose time has come and ends those that have run.
+// goOn submits the gangs that are due and ends those that have run.
 func (d *day) goOn(t *testing.T) {
 	t.Helper()
 	for len(d.coming) > 0 && time.Since(d.begin) > d.coming[0].at {
@@ -230,9 +235,10 @@ func (d *day) goOn(t *testing.T) {
 
 func (d *day) over() bool { return len(d.coming)+len(d.running) == 0 }
 
-// A gang of which a part is bound when its scheduler dies gets the rest of its nodes when there is a scheduler again, also
-// if others wait that could take them.
-func TestTornGangGoesFirst(t *testing.T) {
+// A gang that is partly bound when its scheduler dies gets the rest of its nodes from the next scheduler, also if others
+// wait that could take them.
+func TestRestart_TornGangIsCompletedFirst(t *testing.T) {
+	t.Parallel()
 	times := 3
 	if *long {
 		times = 20
@@ -243,7 +249,7 @@ func TestTornGangGoesFirst(t *testing.T) {
 			w.start(t, 3)
 			torn := w.submit(t, "torn", 6, 0)
 			w.until(t, 10*time.Second, "the scheduler dies", func() bool { return w.current.dead })
-			for i := range 3 { // one of them fits beside what is bound
+			for i := range 3 { // one of them fits beside the bound members
 				w.submit(t, fmt.Sprint("waits-", i), 3-i, 0)
 			}
 			w.start(t, -1)
@@ -252,8 +258,9 @@ func TestTornGangGoesFirst(t *testing.T) {
 	}
 }
 
-// Ten bindings of a member time out. It keeps its node meanwhile, whoever else would like to have it.
-func TestBindingIsTriedAgain(t *testing.T) {
+// Ten bindings of a member time out. It retains its node meanwhile, whatever other pods need it.
+func TestBind_TimeoutIsRetriedOnTheSameNode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, schedulertest.Cliques(1, 6), time.Minute)
 	w.hooks = &hooks{at: func(string, *corev1.Pod, string) {}}
 	w.hit = time.Now() // one second is not enough for ten tries
@@ -284,9 +291,9 @@ func TestBindingIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A binding fails for ever. After the grace the members that are bound are told and evicted; the gang starts whole when
-// the failure is over.
-func TestGangIsEvictedIfAMemberCannotBeBound(t *testing.T) {
+// A binding fails for ever. After the grace the members that are bound are marked and evicted; the gang starts whole
+// when the failure is over.
+func TestBind_PermanentFailureEvictsGang(t *testing.T) {
 	w := newWorld(t, schedulertest.Cliques(1, 6), 2*time.Second)
 	broken, since := true, time.Time{}
 	w.refuses = func(pod *corev1.Pod, _ string) error {
@@ -318,8 +325,9 @@ func TestGangIsEvictedIfAMemberCannotBeBound(t *testing.T) {
 }
 
 // A gang that was whole is not evicted because one of its members has no place at the moment, or cannot be bound there:
-// what becomes of it is for its job to say.
-func TestGangThatRanIsNotEvicted(t *testing.T) {
+// that decision is left to its job.
+func TestGang_RunningGangIsNotEvicted(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]func(t *testing.T, w *world, node string) (undo func()){
 		"the new member cannot be placed": func(t *testing.T, w *world, node string) func() {
 			t.Helper()
@@ -350,8 +358,9 @@ func TestGangThatRanIsNotEvicted(t *testing.T) {
 	}
 }
 
-// A gang that had the room goes away before it is bound. Who waits for that room gets it at once.
-func TestRoomThatIsGivenBackIsUsed(t *testing.T) {
+// A gang that had the room is deleted before it is bound. The gang that waits for that room gets it at once.
+func TestGang_DeletedGangFreesItsRoom(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, schedulertest.Cliques(1, 6), time.Minute)
 	var once sync.Once
 	here, deleted := make(chan struct{}), make(chan struct{})

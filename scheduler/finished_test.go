@@ -54,9 +54,10 @@ func ends(t *testing.T, c *schedulertest.Cluster, phase corev1.PodPhase, pods ..
 	}
 }
 
-// Two members of a native Job's gang have succeeded, one has failed and is made again: it gets a node, although the gang will never have four members
-// again. What its owner says about the gang stays.
+// Two members of a native Job's gang have succeeded, one has failed and is made again: it gets a node, although the
+// gang will never have four members again. The owner's fields of the gang stay.
 func TestFinishedMembers_NeedNotComeAgain(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	group, members := sweep(1)
 	c.Create(t, group, members)
@@ -80,6 +81,7 @@ func TestFinishedMembers_NeedNotComeAgain(t *testing.T) {
 
 // All start again while the pods that succeeded are still there: they are another Job's, and none of the new ones starts before all are there.
 func TestFinishedMembers_CountNotForTheNextTry(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	group, members := sweep(1)
 	c.Create(t, group, members)
@@ -103,9 +105,11 @@ func TestFinishedMembers_CountNotForTheNextTry(t *testing.T) {
 	c.WaitBound(t, next)
 }
 
-// Two members of a Job have succeeded, and their pods are gone: its owner suspended it in that second. The other two, which are made when it goes on, get
-// their nodes after half a minute, when the Job has been asked. (Package simulator/faults, seed 615 of its day.)
+// Two members of a Job have succeeded, and their pods are deleted: its owner suspended it in that second. The other
+// two, which are made when it resumes, get their nodes after half a minute, when the Job has been read. (Package
+// simulator/faults, seed 615 of its day.)
 func TestFinishedMembers_ThatAreGone(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	group, members := sweep(1)
 	owner := members[0].OwnerReferences[0]

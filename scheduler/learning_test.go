@@ -58,7 +58,7 @@ func tunes(n int) []string {
 	return names
 }
 
-// passer creates a gang of one node that declares no end behind one that waits for both nodes, of which one is free for an hour.
+// passer creates a gang of one node that declares no end behind one that waits for both nodes; one of them is free for an hour.
 func passer(t *testing.T, c *schedulertest.Cluster) []*corev1.Pod {
 	t.Helper()
 	long, running := schedulertest.Gang("long", 1, "")
@@ -75,7 +75,8 @@ func passer(t *testing.T, c *schedulertest.Cluster) []*corev1.Pod {
 
 // Eight gangs of a name have taken a second. A ninth passes a gang that waits for an hour although it declares no end; unless the scheduler learns, it
 // waits.
-func TestLearnRunTimes(t *testing.T) {
+func TestLearnRunTimes_ShortJobsPassTheHead(t *testing.T) {
+	t.Parallel()
 	for _, learns := range []bool{true, false} {
 		t.Run(strconv.FormatBool(learns), func(t *testing.T) {
 			c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 2))
@@ -91,8 +92,9 @@ func TestLearnRunTimes(t *testing.T) {
 	}
 }
 
-// A scheduler knows from its start what the one before has learned and written.
+// A scheduler knows from its start the run times that the one before has learned and written.
 func TestLearnRunTimes_SurvivesARestart(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 2))
 	now := int64(1_000_000)
 	before := runtimes.New(func() int64 { return now })

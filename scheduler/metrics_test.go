@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// What the scheduler decides about gangs can be seen at its metrics endpoint.
-func TestMetricsTellOfGangs(t *testing.T) {
+// The scheduler's decisions about gangs can be seen at its metrics endpoint.
+func TestMetrics_CountGangDecisions(t *testing.T) {
 	before := make(map[[2]string]float64)
 	want := map[[2]string]float64{
 		{"lockstep_scheduler_gang_wait_seconds", ""}:               1,

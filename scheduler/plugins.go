@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/defaultpreemption"
 	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 	"github.com/lockstep-project/lockstep/scheduler/gangpreemption"
@@ -27,21 +28,22 @@ import (
 // ProfileName is the schedulerName of the pods that Lockstep schedules.
 const ProfileName = "lockstep-scheduler"
 
-// Registry maps the plugins' names to what makes them, with a clock and what they do beside the loop. What is decided about gangs that do not fit, and what is held for
-// members to come, is known to two of them: those that share these belong to one scheduler.
+// Registry returns the plugin factories, with a clock and their work beside the loop. The plugins share state (the
+// queue of waiting gangs with its reserved places, the devices), so each scheduler needs its own Registry.
 func Registry(t timing.Timing) runtime.Registry {
 	registry, _ := plugins(t, parts{&gangplacement.Store{}, members.NewEnded(nil), always})
 	return registry
 }
 
-// Plugins returns what Registry returns, and the waiting queue that these plugins share.
-// Its leases end with the process, and its pod informer has ended pods too: for a scheduler that is played.
+// Plugins returns the factories that Registry returns, and the waiting queue that these plugins share. Its leases end
+// with the process, and its pod informer has ended pods too: for a scheduler that is played.
 func Plugins(t timing.Timing) (runtime.Registry, *waiting.Queue) {
 	return plugins(t, parts{leads: always})
 }
 
-// Successive returns what Plugins returns, for a scheduler that is played and that others precede and follow. It keeps its leases in a ConfigMap and
-// decides only while leads returns true. Its pod informer has no ended pods, as in production; ended follows those.
+// Successive is Plugins for a scheduler that is played and that others precede and follow. It stores its leases in a
+// ConfigMap and decides only while leads returns true. Its pod informer has no ended pods, as in production; ended
+// follows those.
 func Successive(t timing.Timing, ended *members.Ended, leads func() bool) (runtime.Registry, *waiting.Queue) {
 	return plugins(t, parts{&gangplacement.Store{}, ended, leads})
 }
@@ -49,7 +51,7 @@ func Successive(t timing.Timing, ended *members.Ended, leads func() bool) (runti
 // always leads: no other scheduler stands by.
 func always() bool { return true }
 
-// parts are what a scheduler process has and a scheduler that is played may not have.
+// parts are those of a scheduler process that a played scheduler may lack.
 type parts struct {
 	store *gangplacement.Store
 	ended *members.Ended
@@ -58,12 +60,14 @@ type parts struct {
 
 func plugins(t timing.Timing, has parts) (runtime.Registry, *waiting.Queue) {
 	queue, stock := waiting.New(t, contention.DefaultPolicy()), &devices.Shared{}
+	explain := explanation.NewWriters(t)
 	return runtime.Registry{
-		gangplacement.Name: gangplacement.New(
-			gangplacement.Shared{Queue: queue, Devices: stock, Timing: t, Store: has.store, Ended: has.ended}),
+		gangplacement.Name: gangplacement.New(gangplacement.Shared{
+			Queue: queue, Devices: stock, Timing: t, Explain: explain, Store: has.store, Ended: has.ended,
+		}),
 		devices.Name:        devices.New(stock, gangplacement.Planned, t),
 		gangpreemption.Name: gangpreemption.New(queue, stock, t),
-		gangqueue.Name:      gangqueue.New(queue, has.ended, has.leads, t),
+		gangqueue.Name:      gangqueue.New(queue, has.ended, has.leads, explain, t),
 		gangpermit.Name:     gangpermit.New(binder, has.ended, has.leads, t),
 
 		defaultpreemption.Name: defaultpreemption.New(queue),

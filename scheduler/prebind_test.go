@@ -14,8 +14,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// A member whose devices cannot be had fails ten times; until they can, nobody of its gang is bound.
-func TestNobodyIsBoundBeforeAllCanBe(t *testing.T) {
+// A member whose devices cannot be had fails ten times; until they can, no member of its gang is bound.
+func TestPreBind_NoMemberBoundBeforeAllCan(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(2, 6))
 	x := &trouble{cluster: c, fails: map[string]int{}}
 	config, registry := schedulertest.Config(t), schedulertest.Registry(clock.RealClock{})

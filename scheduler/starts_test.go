@@ -93,7 +93,7 @@ func TestStart_ManyClaims(t *testing.T) {
 	}
 }
 
-// A gang of ten thousand starts in one round. How long its bindings take is what the client's limits say.
+// A gang of ten thousand starts in one round. The client's limits determine the time of its bindings.
 func TestStart_TenThousand(t *testing.T) {
 	size := 10_000 / scale()
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, size))

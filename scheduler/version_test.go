@@ -9,7 +9,7 @@ import (
 
 // The scheduler is compiled from Kubernetes' own source, whose 33 staging modules must all be of its release: go.mod
 // cannot say so, and a mixture compiles more often than it works.
-func TestKubernetesModulesAreOneRelease(t *testing.T) {
+func TestGoMod_KubernetesModulesAreOneRelease(t *testing.T) {
 	const release, staged = "v1.37.2", "v0.37.2"
 	content, err := os.ReadFile("../go.mod")
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// rebirth is how long a Job controller needs to make a pod again that was lost.
+// rebirth is the time that a Job controller needs to make a lost pod again.
 const rebirth = 100 * time.Millisecond
 
-// job is what the Job controller and the witness know of one gang. Every field is under the world's lock.
+// job holds the Job controller's and the witness's record of one gang. Every field is under the world's lock.
 type job struct {
 	group   *schedulingv1beta1.PodGroup
 	members []*member // by rank
 	// torn is since when some but fewer members than needed are bound, zero if that is not so.
 	torn time.Time
-	// whole is when all members were bound for the first time.
+	// whole is the time at which all members were bound for the first time.
 	whole time.Time
 	// pardoned gangs lose a member among their bindings: others may be bound after that.
 	pardoned bool
@@ -38,7 +38,7 @@ type job struct {
 type member struct {
 	pod  *corev1.Pod // nil while there is none
 	node string
-	// made counts the pods of this rank; due is when the next one comes, zero for never.
+	// made counts the pods of this rank; due is the time of the next one, zero for never.
 	made int
 	due  time.Time
 }
@@ -97,7 +97,7 @@ func (w *world) finish(t *testing.T, j *job) {
 	}
 }
 
-// recreate is the Job controller: a pod that is gone comes again, with another name and UID.
+// recreate is the Job controller: a deleted pod is created again, with another name and UID.
 func (w *world) recreate(t *testing.T) {
 	t.Helper()
 	var due []*corev1.Pod
@@ -206,7 +206,8 @@ func (w *world) judge(j *job) {
 	}
 }
 
-// allowed is how long a gang may stay torn: the moment that its bindings take, or the grace if the test did something.
+// allowed returns the time for which a gang may stay torn: the moment that its bindings take, or the grace if the test
+// did something.
 func (w *world) allowed(torn time.Time) time.Time {
 	until := torn.Add(burst)
 	if late := w.hit.Add(w.grace + burst); late.After(until) {
@@ -231,7 +232,7 @@ func (j *job) bound() int {
 	return n
 }
 
-// now is how many members are bound, and which pods a scheduler deleted so far.
+// now returns the number of bound members, and the pods that a scheduler deleted so far.
 func (w *world) now(j *job) (bound int, evicted []string) {
 	w.locked(func() { bound, evicted = j.bound(), slices.Clone(w.evicted) })
 	return bound, evicted
@@ -255,7 +256,7 @@ func (j *job) note(format string, args ...any) {
 	j.story = append(j.story, time.Now().Format("05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// story tells what happened to the gangs that are not whole, the last lines of each.
+// story returns the last events of each gang that is not whole.
 func (w *world) story() string {
 	var out []string
 	w.locked(func() {

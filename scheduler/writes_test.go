@@ -13,13 +13,14 @@ import (
 
 // A gang that starts at once costs its bindings, and little more: 1.05 writes a member at most.
 func TestGang_StartsWithOneWriteAMember(t *testing.T) {
+	t.Parallel()
 	const size = 64
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, size))
 	w := c.CountWrites()
 	c.Start(t)
 	group, members := schedulertest.Gang("train", size, "clique")
 	c.Create(t, group, members)
-	created := w.Total() // what this test wrote
+	created := w.Total() // the writes of this test
 	c.WaitBound(t, members)
 	time.Sleep(200 * time.Millisecond)
 	if got := w.Total() - created; got*100 > size*105 {
@@ -27,9 +28,10 @@ func TestGang_StartsWithOneWriteAMember(t *testing.T) {
 	}
 }
 
-// The members of a gang that waits are written about once, however often nodes come that do not help it. (The framework writes the
-// PodGroup's own condition with each attempt.)
+// The members of a gang that waits are written about once, however often nodes are added that do not help it. (The
+// framework writes the PodGroup's own condition with each attempt.)
 func TestGang_WaitsWithOneWriteAMember(t *testing.T) {
+	t.Parallel()
 	const size = 16
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, size-1))
 	w := c.CountWrites()

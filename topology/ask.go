@@ -2,14 +2,14 @@ package topology
 
 import "slices"
 
-// ask is a question as decisions need it: what the members still to be placed are, and what those that run already mean
-// for them.
+// ask is a question in the form that decisions need: the members still to be placed, and the constraints that running
+// members put on them.
 type ask struct {
 	ledger Ledger
 	gang   Gang
 	rules  rules
-	// kinds are those of the members to be placed; ranks are theirs alone. The first is the most numerous kind of the
-	// whole gang, which may have no rank left, then come the others by first rank.
+	// kinds are those of the members to be placed, with the ranks of these members only. The first is the most numerous
+	// kind of the whole gang, which may have no rank left; the others follow by first rank.
 	kinds []kind
 	// placedOn counts the gang's running members by node.
 	placedOn map[int]int
@@ -18,19 +18,19 @@ type ask struct {
 	labels []int
 }
 
-// segments is how the ranks of the main kind are grouped.
+// segments groups the ranks of the main kind.
 type segments struct {
 	size int
-	// full and short are the ranks of segments of which no member runs; short is the last one if it is smaller.
+	// full and short are the ranks of segments without running members; short is the last one if it is smaller.
 	full  [][]int
 	short []int
-	// broken are segments of which some members run and some do not.
+	// broken are segments with some running members and some that do not run.
 	broken []broken
-	// running is a node of each segment of which some member runs.
+	// running is a node of each segment with a running member.
 	running []int
 }
 
-// broken is a segment that lost members: they must go where the others are.
+// broken is a segment that lost members: they must be placed where the others are.
 type broken struct {
 	near int
 	lost []int
@@ -125,7 +125,7 @@ func (a *ask) waiting() int {
 	return n
 }
 
-// small returns how many members each kind but the main one has.
+// small returns the number of members of each kind except the main one.
 func (a *ask) small() []int {
 	limits := make([]int, 0, len(a.kinds)-1)
 	for _, k := range a.kinds[1:] {
@@ -134,7 +134,7 @@ func (a *ask) small() []int {
 	return limits
 }
 
-// Bounds of what is planned exactly: members of all kinds but the most numerous, and layers for them.
+// The bounds of exact planning: the members of all kinds except the most numerous, and the layers for them.
 const (
 	mostSmall  = 16
 	mostLayers = 2 * 3 * 17

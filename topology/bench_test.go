@@ -11,7 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// shape is a fleet's form: how many of each level are in one of the level before it, and how many members a node holds.
+// shape is a fleet's form: the number of domains of each level in one of the level before it, and of members that a
+// node holds.
 type shape struct {
 	name    string
 	levels  []topology.Level
@@ -19,7 +20,7 @@ type shape struct {
 	perNode int
 }
 
-// shapes are those of the reference clusters (reference/topology.md §6) and, last, one in which no two racks are alike.
+// shapes are those of the clusters C1 to C3 of simulator/inputs/fleet/fleets and, last, one without two racks that are alike.
 func shapes() []shape {
 	level := func(name string, weight int64) topology.Level {
 		return topology.Level{Name: name, Key: "test/" + name, Weight: weight}
@@ -73,13 +74,13 @@ func workers(members int) topology.Gang {
 	return g
 }
 
-// sizes yields every fleet, and how many members to place on it.
+// sizes yields every fleet, and the number of members to place on it.
 func sizes(b *testing.B, gangs func(nodes int) []int, run func(*testing.B, shape, *topology.Tree, int)) {
 	b.Helper()
 	for _, s := range shapes() {
 		for _, nodes := range []int{1024, 4096, 16384, 65536} {
 			t := s.tree(b, nodes)
-			t.Nested() // what is made on first use is there
+			t.Nested() // builds the lazily made layouts
 			for _, gang := range gangs(nodes) {
 				b.Run(fmt.Sprintf("nodes=%d/gang=%d/fleet=%s", nodes, gang, s.name), func(b *testing.B) {
 					b.ReportAllocs()
@@ -183,7 +184,7 @@ func BenchmarkShortfallLaunched(b *testing.B) {
 	})
 }
 
-// keepRefusing asks for a domain of the innermost level, none of which holds so many.
+// keepRefusing requests a domain of the innermost level, where none holds so many.
 func keepRefusing(b *testing.B, s shape, t *topology.Tree, g topology.Gang) {
 	b.Helper()
 	l := s.state(t, 1)
@@ -212,7 +213,7 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// A node changes its clique and changes back; every other time it leaves and comes again.
+// A node changes its clique and changes back; every other time it is removed and added again.
 func BenchmarkUpdate(b *testing.B) {
 	for _, nodes := range []int{1024, 4096, 16384, 65536, 100_000} {
 		s := shapes()[2]

@@ -2,23 +2,25 @@ package topology
 
 import "slices"
 
-// Book is a ledger that changes, and what decisions count on it: how many members of a kind each node and each domain holds,
-// and what a gang costs in each domain. All of that is kept between two questions and brought up to date where the ledger
-// changed, so that a question does not look at every node. The answers are those that the same ledger gives without a book,
-// but for one thing: a Shortfall says who does not fit, and why only if the book explains.
+// Book is a ledger that changes, with counts for decisions: the number of members of a kind that each node and each
+// domain holds, and the cost of a gang in each domain. The counts are retained between questions and updated where the
+// ledger changed, so that a question does not scan every node. The answers equal those of the same ledger without a
+// book, with one exception: a Shortfall names the gang that does not fit, and gives the reasons only if the book
+// explains.
 //
-// Kept are counts for gangs whose members are of one kind and have no rules but a required and a preferred level, a limit
-// per node, and nodes that are barred. Others are answered all the same, by looking at every node. A book belongs to one goroutine.
+// Counts are retained for gangs whose members are of one kind and whose only rules are a required and a preferred
+// level, a limit per node, and barred nodes. Questions about other gangs scan every node. A book belongs to one
+// goroutine.
 type Book struct {
 	ledger Ledger
 	notes  *notes
 }
 
-// NewBook opens a book on a ledger, which is copied. What is wrong with the ledger is an error of whoever asks: a book is kept for
-// none that has less than nothing on a node.
+// NewBook opens a book on a copy of the ledger. Questions, not NewBook, return the errors of an invalid ledger: a
+// ledger with a negative capacity on a node has no counts.
 func NewBook(l Ledger) *Book {
 	l.Free = slices.Clone(l.Free)
-	b := &Book{notes: &notes{free: l.Free, censuses: make(map[string]*census)}}
+	b := &Book{notes: &notes{free: l.Free, tables: make(map[string]*subtreeTable)}}
 	for node, free := range l.Free {
 		l.Free[node] = slices.Clone(free)
 		b.notes.short += lacks(free)
@@ -36,14 +38,14 @@ func NewBook(l Ledger) *Book {
 	return b
 }
 
-// Explain has shortfalls say why, as without a book: for each of them every node is looked at.
+// Explain has shortfalls give the reasons, as without a book: each of them scans every node.
 func (b *Book) Explain() { b.notes.explains = true }
 
-// Ledger returns the ledger as it is now. It holds until the next change, as do ledgers that are made from it.
+// Ledger returns the present ledger. It holds until the next change, as do ledgers that are made from it.
 func (b *Book) Ledger() Ledger { return b.ledger }
 
-// Take takes a demand from what is free on a node, Give gives it back. Who takes more than is there has made the book wrong:
-// questions are errors until it is given back.
+// Take subtracts a demand from a node's free capacity; Give adds it back. After a Take of more than is free, questions
+// return errors until the excess is given back.
 func (b *Book) Take(node int, demand Capacity) { b.add(node, demand, -1) }
 
 // Give is the opposite of Take.
@@ -62,7 +64,7 @@ func (b *Book) add(node int, demand Capacity, sign int64) {
 	b.notes.changed(node, lacks(free)-before)
 }
 
-// Put says what is free on a node, and returns what was.
+// Put sets a node's free capacity, and returns the previous one.
 func (b *Book) Put(node int, free Capacity) Capacity {
 	before := b.ledger.Free[node]
 	b.ledger.Free[node] = free
@@ -70,26 +72,26 @@ func (b *Book) Put(node int, free Capacity) Capacity {
 	return before
 }
 
-// notes are what is kept beside a ledger.
+// notes hold the counts beside a ledger.
 type notes struct {
-	free     []Capacity
-	censuses map[string]*census
+	free   []Capacity
+	tables map[string]*subtreeTable
 	// journal are the nodes that changed since from, which is the number of changes before.
 	journal []int32
 	from    int
-	// short is how many nodes have less than nothing.
+	// short is the number of nodes with less than nothing.
 	short int
-	// parent is what this differs from on some nodes, nil if it is a book's own.
+	// parent is the notes that this differs from on some nodes, nil for a book's own.
 	parent *notes
 	others []int
-	// spare is memory of a search that is over, spares are censuses of ledgers that were discarded.
-	spare  foresight
-	spares []*census
-	// explains is set if shortfalls say why.
+	// spare is memory of a finished search, spares are subtree tables of ledgers that were discarded.
+	spare  futureMemory
+	spares []*subtreeTable
+	// explains is set if shortfalls give the reasons.
 	explains bool
 }
 
-// lacks is 1 if there is less than nothing of some resource, else 0.
+// lacks returns 1 if the capacity of some resource is negative, else 0.
 func lacks(c Capacity) int {
 	if negative(c) >= 0 {
 		return 1
@@ -97,8 +99,8 @@ func lacks(c Capacity) int {
 	return 0
 }
 
-// changed writes a change of a node down, and by how many more nodes lack something then. What censuses that are far behind
-// missed is forgotten: they count anew.
+// changed appends a node to the journal, and adds to the number of nodes with a negative capacity. Old entries are
+// dropped: subtree tables that have not read them count anew.
 func (n *notes) changed(node, lacking int) {
 	n.short += lacking
 	if len(n.journal) >= max(4*len(n.free), 1024) {
@@ -109,7 +111,7 @@ func (n *notes) changed(node, lacking int) {
 	n.journal = append(n.journal, int32(node))
 }
 
-// noted returns the notes of a ledger that nobody has given other capacities, nil if there are none.
+// noted returns the notes of a ledger whose capacities were not replaced, nil if there are none.
 func (l Ledger) noted() *notes {
 	if n := l.notes; n != nil && n.short == 0 && len(l.Free) > 0 && &l.Free[0] == &n.free[0] {
 		return n
@@ -124,28 +126,30 @@ func (l Ledger) differing(free []Capacity, nodes []int) *notes {
 		return nil
 	}
 	return &notes{
-		free: free, parent: n, others: nodes, censuses: make(map[string]*census, 1), explains: n.explains,
+		free: free, parent: n, others: nodes, tables: make(map[string]*subtreeTable, 1), explains: n.explains,
 	}
 }
 
-// Differing returns the ledger with other capacities, none of them negative, that differ from its own on these nodes at most. What
-// a book has counted is of use for questions about it, too.
+// Differing returns the ledger with other capacities, none of them negative, that differ from its own on these nodes at
+// most. Questions about it can use the book's counts, too.
 func (l Ledger) Differing(free []Capacity, nodes []int) Ledger {
 	l.notes, l.Free = l.differing(free, nodes), free
 	return l
 }
 
-// Discard gives the memory of a ledger that Differing or Beside made back to its book. No question may be asked of it any more.
+// Discard gives the memory of a ledger that Differing or Beside made back to its book. It must not be used for
+// questions any more.
 func (l Ledger) Discard() {
 	n := l.notes
 	if n == nil || n.parent == nil {
 		return
 	}
 	root := n.root()
-	for _, g := range n.censuses {
+	for _, g := range n.tables {
+		g.classes = nil
 		root.spares = append(root.spares, g)
 	}
-	clear(n.censuses)
+	clear(n.tables)
 }
 
 // root returns the notes of the book itself.
@@ -156,8 +160,8 @@ func (n *notes) root() *notes {
 	return n
 }
 
-// oldCensus returns one that nobody needs, nil if there is none.
-func (n *notes) oldCensus() *census {
+// unusedTable returns an unused one, nil if there is none.
+func (n *notes) unusedTable() *subtreeTable {
 	last := len(n.spares) - 1
 	if last < 0 {
 		return nil
@@ -167,47 +171,47 @@ func (n *notes) oldCensus() *census {
 	return g
 }
 
-// mostCensuses is how much is kept at most: censuses, and with them entries for vertices.
+// The limits of retained memory: subtree tables, and their entries for vertices.
 const (
-	mostCensuses = 256
-	mostEntries  = 1 << 23
+	mostTables  = 256
+	mostEntries = 1 << 23
 )
 
-// census returns the counts for the question, nil if they cannot be kept.
-func (n *notes) census(a *ask) *census {
+// table returns the counts for the question, nil if they cannot be exact.
+func (n *notes) table(a *ask) *subtreeTable {
 	var buffer [keyRoom]byte
-	g := n.find(a, appendCensusKey(buffer[:0], a))
+	g := n.find(a, appendTableKey(buffer[:0], a))
 	if g.broken {
 		return nil
 	}
 	return g
 }
 
-func (n *notes) find(a *ask, key []byte) *census {
-	g, ok := n.censuses[string(key)]
+func (n *notes) find(a *ask, key []byte) *subtreeTable {
+	g, ok := n.tables[string(key)]
 	switch {
 	case ok && n.parent != nil:
 	case ok:
 		n.update(g)
 	case n.parent != nil:
-		g = n.parent.find(a, key).cloneInto(n.root().oldCensus(), n.free)
+		g = n.parent.find(a, key).cloneInto(n.root().unusedTable(), n.free)
 		for _, node := range n.others {
 			g.count(node)
 		}
-		n.censuses[string(key)] = g
+		n.tables[string(key)] = g
 	default:
-		if len(n.censuses) >= mostCensuses || len(n.censuses)*len(n.free) >= mostEntries {
-			clear(n.censuses)
+		if len(n.tables) >= mostTables || len(n.tables)*len(n.free) >= mostEntries {
+			clear(n.tables)
 		}
-		g = newCensus(a, n.free)
+		g = newSubtreeTable(a, n.free)
 		g.read = n.from + len(n.journal)
-		n.censuses[string(key)] = g
+		n.tables[string(key)] = g
 	}
 	return g
 }
 
-// update reads what changed since the census was read last.
-func (n *notes) update(g *census) {
+// update reads the changes since the subtree table was last updated.
+func (n *notes) update(g *subtreeTable) {
 	end := n.from + len(n.journal)
 	if g.read < n.from || end-g.read > len(n.free) {
 		g.countAll()
@@ -227,7 +231,7 @@ func Fits(l Ledger, g Gang) (bool, error) {
 	}
 	g.Members = g.Members[:g.least()]
 	a := newAsk(l, g, r)
-	if a.strays() != nil {
+	if a.misplaced() != nil {
 		return false, nil
 	}
 	return a.fits()

@@ -124,7 +124,7 @@ func (s *bookScene) same(t *testing.T, what string, want, got topology.Placement
 }
 
 // All questions about a ledger that changes are answered with a book as without one.
-func TestABookAnswersLikeItsLedger(t *testing.T) {
+func TestBook_AnswersLikeItsLedger(t *testing.T) {
 	placed, passed, kept := 0, 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 21))
@@ -157,7 +157,7 @@ func TestABookAnswersLikeItsLedger(t *testing.T) {
 			if len(s.running) > 0 && r.IntN(3) == 0 {
 				s.leave(r.IntN(len(s.running)))
 			}
-			if r.IntN(60) == 0 { // so much happens that the book forgets what it noted down
+			if r.IntN(60) == 0 { // so many changes that the book drops half of its journal
 				for range 700 {
 					node := r.IntN(s.plain.Len())
 					s.book.Give(node, topology.Capacity{1})
@@ -176,7 +176,7 @@ func TestABookAnswersLikeItsLedger(t *testing.T) {
 	}
 }
 
-// reserve compares reservations for the head, and who may pass it. It counts both.
+// reserve compares reservations for the head, and the gangs that may pass it. It counts both.
 func (s *bookScene) reserve(t *testing.T, r *rand.Rand, head, other topology.Gang) (passed, kept int) {
 	t.Helper()
 	want, short, err := topology.Reserve(s.plain, head, s.running)
@@ -213,8 +213,8 @@ func (s *bookScene) reserve(t *testing.T, r *rand.Rand, head, other topology.Gan
 	return passed, 1
 }
 
-// Who takes more than there is gets no answer until it is given back, as without a book.
-func TestABookThatIsShort(t *testing.T) {
+// After a Take of more than is free, questions are errors until it is given back, as without a book.
+func TestBook_ShortOfCapacity(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s := drawBook(t, r)
 	shapes := []topology.Shape{{Demand: topology.Capacity{1}}}
@@ -226,5 +226,39 @@ func TestABookThatIsShort(t *testing.T) {
 	s.book.Give(0, topology.Capacity{9})
 	if _, short, err := topology.Place(s.book.Ledger(), g); short != nil || err != nil {
 		t.Error(short, err)
+	}
+}
+
+// One gang is placed repeatedly while nodes are taken and given back: the retained parts of the last answer must not
+// change the next one.
+func TestBook_ReplansLikeItsLedger(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		s := drawBook(t, r)
+		demand := topology.Capacity{1 + 7*int64(r.IntN(2))}
+		room := 0
+		for _, free := range s.plain.Free {
+			room += int(free[0] / demand[0])
+		}
+		g := topology.Gang{
+			Name: "train", Members: make([]topology.Member, 1+r.IntN(room)), Shapes: []topology.Shape{{Demand: demand}},
+			Communication: topology.Communication(r.IntN(3)), Required: []string{"", "", "block"}[r.IntN(3)],
+		}
+		s.plain.Free = slices.Clone(s.plain.Free)
+		for range 30 {
+			node := r.IntN(len(s.plain.Free))
+			now := topology.Capacity{int64(r.IntN(9)), 8}
+			s.plain.Free[node] = now
+			s.book.Put(node, slices.Clone(now))
+			if r.IntN(4) == 0 {
+				continue // two events at once
+			}
+			want, short, err := topology.Place(s.plain, g)
+			got, also, wrong := topology.Place(s.book.Ledger(), g)
+			if err != nil || wrong != nil {
+				t.Fatal(err, wrong)
+			}
+			s.same(t, fmt.Sprintf("seed %d", seed), want, got, short, also)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func grow(entries []entry, numbers []int, levels int) *branch {
 	return stack[0]
 }
 
-// adopt is for branches that nobody else has seen yet.
+// adopt is for branches that are not shared yet.
 func (b *branch) adopt(kid *branch) *branch {
 	b.kids = append(b.kids, kid)
 	return kid
@@ -81,7 +81,7 @@ func (b *branch) with(e entry, node int) *branch {
 	return &copied
 }
 
-// without returns the branch without the node of the entry, which is below it; domains that become empty go.
+// without returns the branch without the node of the entry, which is below it; domains that become empty are removed.
 func (b *branch) without(e entry) *branch {
 	kid := &branch{level: len(e.path), value: e.name}
 	if l := e.next(b.level); l < len(e.path) {

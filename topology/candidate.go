@@ -8,17 +8,18 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// candidate is a vertex that holds the gang, and what that costs.
+// candidate is a vertex that holds the gang, and the cost of the gang there.
 type candidate struct {
 	v    int
 	cost int64
 }
 
 // best returns the cheapest vertex that holds all members; of equal ones the one further in, then the one with least
-// room, then that in the fuller surroundings, then the first.
+// room, then that in the fuller surroundings, then the first. Four members fit a rack of 4, a rack of 6 and the block of both: the racks cost the
+// nodes only, the block two racks more, and the rack of 4 has less room. The block is not even priced: its atLeast is above that.
 func (s *solver) best() (candidate, bool) {
-	if s.census != nil {
-		return s.quickest()
+	if s.table != nil {
+		return s.bestByTable()
 	}
 	best, found := candidate{}, false
 	for v := range s.scope() {
@@ -88,14 +89,15 @@ func (s *solver) cost(v int) int64 {
 }
 
 // narrowable reports whether the vertex has children that no simpler way combines, and the rules of the vertex itself
-// allow the gang. It returns what the children are to hold together: members, if the vertex is where segments begin.
+// allow the gang. It returns the share that the children are to hold together: members, if segments begin at the
+// vertex.
 func (s *solver) narrowable(v int) (knapsack.Share, []int, bool) {
 	id := s.classes.find(v)
-	kids := s.classes.all[id].kids
+	kids := s.classes.kidsOf(v)
 	if len(kids) < 2 || s.classes.all[id].front != nil || !s.allows(v) {
 		return knapsack.Share{}, nil, false
 	}
-	if _, ok := s.flat(kids); ok {
+	if _, ok := s.cheapestFirst(kids); ok {
 		return knapsack.Share{}, nil, false
 	}
 	if s.lay.vertices[v].level == s.segment {
@@ -105,16 +107,16 @@ func (s *solver) narrowable(v int) (knapsack.Share, []int, bool) {
 	return knapsack.Share{Units: units, Layer: layer}, kids, true
 }
 
-// narrowed is what is left of the ways to place the whole gang in a vertex, once what cannot be optimal is dropped.
+// narrowed holds the ways to place the whole gang in a vertex, without those that cannot be optimal.
 type narrowed struct {
 	v     int
-	rests []knapsack.Front
+	rests []knapsack.ParetoFront
 }
 
 // narrow returns the least cost of the whole in the vertex's children; false if it has to be found in the full table.
 func (s *solver) narrow(v int, whole knapsack.Share, kids []int) (narrowed, int64, bool) {
 	m, _ := s.mixerOf(v)
-	rests, cost, ok := m.Narrow(s.pricedAll(kids), whole)
+	rests, cost, ok := m.Reduce(s.pricedAll(kids), whole)
 	return narrowed{v, rests}, cost, ok
 }
 

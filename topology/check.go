@@ -8,7 +8,7 @@ type rules struct {
 	required, preferred, segment, spread, spares int
 }
 
-// check finds what is wrong with a question whatever the fleet's state, and resolves the levels.
+// check returns the first fault of a question that does not depend on the fleet's state, and resolves the levels.
 func check(l Ledger, g Gang) (rules, error) {
 	c := &checker{l, g}
 	for _, find := range []func() error{c.ledger, c.members, c.shapes, c.numbers} {
@@ -18,6 +18,9 @@ func check(l Ledger, g Gang) (rules, error) {
 	}
 	r, err := c.levels()
 	if err != nil {
+		return rules{}, err
+	}
+	if err := c.box(&r); err != nil {
 		return rules{}, err
 	}
 	if err := c.spares(r); err != nil {
@@ -85,7 +88,7 @@ func (c *checker) capacities(which string, of []Capacity) error {
 	return nil
 }
 
-// negative returns the first resource of which there is less than nothing, -1 for none.
+// negative returns the first resource with less than nothing, -1 for none.
 func negative(c Capacity) int {
 	for r, n := range c {
 		if n < 0 {
@@ -174,7 +177,7 @@ func (c *checker) levels() (rules, error) {
 	return rules{required: at[0], preferred: at[1], segment: at[2], spread: at[3], spares: at[4]}, nil
 }
 
-// segments checks the rules that depend on segments, and what no state of the fleet could satisfy.
+// segments checks the rules that depend on segments, and finds those that no state of the fleet could satisfy.
 func (c *checker) segments(r rules) error {
 	size := c.g.Segment.Size
 	if size == 0 {
@@ -200,7 +203,8 @@ func (c *checker) segments(r rules) error {
 	return nil
 }
 
-// largest is how many members of the kind the largest empty domain of the level holds, as far as that is known.
+// largest returns the number of members of the kind that the largest empty domain of the level holds, an upper bound
+// where the totals are not known.
 func (c *checker) largest(level int, k kind) int {
 	lay := c.l.Tree.layout().holding(level)
 	at, largest := lay.position(level), 0

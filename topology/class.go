@@ -8,8 +8,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// classes puts vertices of a layout together that cannot be told apart by what can be placed below them: their fronts
-// are computed once. A class is made when a decision first asks for its vertex.
+// classes groups vertices of a layout that hold the same placements below them: their fronts are computed once. Of 64
+// racks of 16 nodes, 60 with 16 free ones and four with 15, there are two classes of racks and two of nodes, full and
+// free. A class is made when a decision first asks for its vertex.
 type classes struct {
 	solver *solver
 	// of maps a vertex to its class, in pages; that of a page is 0 if it is not known yet, else one more.
@@ -20,27 +21,45 @@ type classes struct {
 	leafs map[int32]int32
 	// memory holds the kids of all classes.
 	memory []int
+	// points counts the points of all fronts.
+	points int
+}
+
+// bytes is about the memory that the classes take, without the pages.
+func (c *classes) bytes() int {
+	const ofClass, ofKid, ofPoint = 256, 8, 16
+	return ofClass*len(c.all) + ofKid*len(c.memory) + ofPoint*c.points
+}
+
+// hold adds the points of fronts to the count.
+func (c *classes) hold(fronts ...knapsack.ParetoFront) {
+	for _, f := range fronts {
+		for _, points := range f {
+			c.points += len(points)
+		}
+	}
 }
 
 // class is vertices that look the same.
 type class struct {
-	// kids are the children of the class's first vertex in order of preference: the roomiest first, of equal ones the
-	// last. Children without room are left out.
+	// kids are the children of the vertex like in order of preference: the roomiest first, of equal ones the last. Children without room
+	// are left out. like is one of the class, -1 if it changed since (see forget).
 	kids []int
-	// front is what can be placed in a vertex of the class, nil until somebody asks; rest[i] is what can be placed in
-	// kids[i:] together, nil if there was a shorter way (see flat).
-	front knapsack.Front
-	rest  []knapsack.Front
+	like int
+	// front holds the numbers that can be placed in a vertex of the class, nil until it is needed; rest[i] those that
+	// can be placed in kids[i:] together, nil if there was a shorter way (see cheapestFirst).
+	front knapsack.ParetoFront
+	rest  []knapsack.ParetoFront
 	// priced is front with the use of the vertex counted, at this weight.
-	priced knapsack.Front
+	priced knapsack.ParetoFront
 	weight int64
 }
 
-func newClasses(s *solver) classes {
-	return classes{solver: s, of: make([]*classPage, 1+len(s.lay.vertices)/len(classPage{}))}
+func newClasses(s *solver) *classes {
+	return &classes{solver: s, of: make([]*classPage, 1+len(s.lay.vertices)/len(classPage{}))}
 }
 
-// classPage is the classes of so many vertices: most decisions look at few.
+// classPage is the classes of so many vertices: most decisions read few.
 type classPage [128]int32
 
 // find returns the class of the vertex.
@@ -69,7 +88,7 @@ func (c *classes) leaf(v int) int32 {
 	}
 	id, ok := c.leafs[room]
 	if !ok {
-		id = c.add(nil)
+		id = c.add(nil, v)
 		if c.leafs == nil {
 			c.leafs = make(map[int32]int32)
 		}
@@ -78,8 +97,8 @@ func (c *classes) leaf(v int) int32 {
 	return id
 }
 
-func (c *classes) add(kids []int) int32 {
-	c.all = append(c.all, class{kids: kids})
+func (c *classes) add(kids []int, like int) int32 {
+	c.all = append(c.all, class{kids: kids, like: like})
 	return int32(len(c.all) - 1)
 }
 
@@ -107,12 +126,35 @@ func (c *classes) inner(v int) int32 {
 	if id, ok := c.byKey[string(key)]; ok {
 		return id
 	}
-	id := c.add(kids)
+	id := c.add(kids, v)
 	if c.byKey == nil {
 		c.byKey = make(map[string]int32)
 	}
 	c.byKey[string(key)] = id
 	return id
+}
+
+// forget drops the class of a vertex whose room changed. Other vertices of the class retain it, with its computed
+// fronts.
+func (c *classes) forget(v int) {
+	page := c.of[v/len(classPage{})]
+	if page == nil || page[v%len(classPage{})] == 0 {
+		return
+	}
+	at := &page[v%len(classPage{})]
+	if k := &c.all[*at-1]; k.like == v {
+		k.like = -1
+	}
+	*at = 0
+}
+
+// kidsOf returns the children that matter of some vertex of the class of v.
+func (c *classes) kidsOf(v int) []int {
+	k := &c.all[c.find(v)]
+	if k.like < 0 {
+		k.kids, k.like = c.kids(v), v
+	}
+	return k.kids
 }
 
 // kids returns the children that matter, in order of preference.
@@ -131,6 +173,7 @@ func (c *classes) kids(v int) []int {
 		}
 	}
 	kids := c.memory[from:len(c.memory):len(c.memory)]
+	slices.Reverse(kids) // so that children with equal room are in order already
 	slices.SortFunc(kids, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.units[b], s.units[a]), cmp.Compare(b, a))
 	})

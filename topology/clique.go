@@ -9,7 +9,8 @@ import (
 // Clique is a partition of an NVLink domain: all that train by NVLink together are in one. Two partitions of a rack are two
 // cliques, and so are partitions of one number in two racks.
 type Clique struct {
-	// Domain is the physical domain, Partition the part of it; "" if whoever names the domain knows of no parts.
+	// Domain is the physical domain, Partition the part of it; "" if the source of the domain's name knows no
+	// partitions.
 	Domain, Partition string
 }
 
@@ -21,12 +22,12 @@ func (c Clique) String() string {
 	return c.Domain + "." + c.Partition
 }
 
-// ErrPartition is what is wrong with a clique label that does not say <domain>.<partition>.
+// ErrPartition indicates a clique label that does not read <domain>.<partition>.
 var ErrPartition = errors.New("clique label without partition")
 
-// CliqueOf is the clique that a node's labels name: that of NVIDIA's GPU discovery or, if it says nothing, an NVLink domain
-// that somebody else names. by is the key of that label; "" for a node in no clique. The error is ErrPartition: the
-// label is there, and cannot be read.
+// CliqueOf returns the clique that a node's labels name: that of NVIDIA's GPU discovery or, without one, an NVLink domain
+// that another label names. by is the key of that label; "" for a node in no clique. The error is ErrPartition: the label
+// is there, and cannot be read.
 func CliqueOf(labels map[string]string) (c Clique, by string, err error) {
 	if value := labels[LabelClique]; value != "" {
 		dot := strings.LastIndexByte(value, '.')
@@ -94,9 +95,9 @@ func isNVLRack(labels map[string]string) bool {
 	return false
 }
 
-// WithClique is the node with its clique as the value of NVIDIA's label, whoever names it. discovered are the labels by which
-// others name cliques of nodes that carry NVIDIA's too (see Discovered): where its discovery is at work, a node
-// without its label is in no clique.
+// WithClique returns the node with its clique as the value of NVIDIA's label, whichever label names the clique.
+// discovered are the other labels that name cliques of nodes that carry NVIDIA's too (see Discovered): where NVIDIA's
+// discovery runs, a node without its label is in no clique.
 func WithClique(n Node, discovered map[string]bool) Node {
 	clique, by, err := CliqueOf(n.Labels)
 	if err != nil || by == "" || by == LabelClique || discovered[by] {
@@ -107,7 +108,7 @@ func WithClique(n Node, discovered map[string]bool) Node {
 	return Node{n.Name, labels}
 }
 
-// Discovered are the keys of labels that name NVLink domains of nodes of which NVIDIA's GPU discovery knows the clique.
+// Discovered returns the keys of labels that name NVLink domains of nodes whose clique NVIDIA's GPU discovery names.
 func Discovered(nodes []Node) map[string]bool {
 	var keys map[string]bool
 	for _, n := range nodes {

@@ -85,7 +85,7 @@ func TestCliqueOf(t *testing.T) {
 }
 
 // Two partitions of a rack are two cliques, as are equal partitions of two racks.
-func TestCliquesAreToldApart(t *testing.T) {
+func TestCliqueOf_TellsCliquesApart(t *testing.T) {
 	seen := map[topology.Clique]bool{}
 	for _, value := range []string{"a.1", "a.2", "b.1", "a.b.1"} {
 		clique, _, err := topology.CliqueOf(map[string]string{topology.LabelClique: value})
@@ -100,19 +100,19 @@ func TestCliquesAreToldApart(t *testing.T) {
 }
 
 // Every level that is a boundary of NVLink names a clique, or it would be forgotten when a dialect is added.
-func TestEveryNVLinkLevelNamesACliqueByItself(t *testing.T) {
+func TestCliqueOf_EveryNVLinkLevelByItself(t *testing.T) {
 	for _, level := range topology.KnownLevels() {
 		_, by, err := topology.CliqueOf(map[string]string{level.Key: "x.1"})
-		if isNVLink := level.Accelerator && level.Weight == 700 &&
-			!strings.Contains(level.Key, "gke-tpu"); (by == level.Key) != isNVLink ||
-			err != nil {
+		torus := strings.Contains(level.Key, "gke-tpu") || level.TPUSlices || level.Key == topology.LabelTorus
+		isNVLink := level.Accelerator && level.Weight == 700 && !torus
+		if (by == level.Key) != isNVLink || err != nil {
 			t.Errorf("%s: it is a boundary of NVLink: %v, it names a clique by %q: %v", level.Key, isNVLink, by, err)
 		}
 	}
 }
 
 // Where NVIDIA's discovery is at work a node without its label is in no clique; elsewhere others are believed.
-func TestCliquesOfAMixedFleet(t *testing.T) {
+func TestCliqueOf_MixedFleet(t *testing.T) {
 	nodes := []topology.Node{
 		{"a1", labelsOf("nvidia.com/gpu.clique=u.1 accelerator.topograph.run/domain=rack-1")},
 		{"a2", labelsOf("accelerator.topograph.run/domain=rack-1")}, // it lost its label

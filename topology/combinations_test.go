@@ -13,17 +13,18 @@ import (
 	"github.com/lockstep-project/lockstep/topology/topologytest"
 )
 
-// verdict is what the answer for a combination of rules is held to. Each but refused includes the ones before.
+// verdict is the promise to which the answer for a combination of rules is held. Each but refused includes the ones
+// before.
 type verdict int
 
 const (
-	// refused: the combination is an error that says so.
+	// refused: the combination is an error that names it.
 	refused verdict = iota
-	// bounded: what is placed keeps every rule, and the bound is one.
+	// bounded: the placement obeys every rule, and its bound is a lower bound.
 	bounded
-	// complete: whatever can be placed is, with as many members as possible.
+	// complete: a gang that can be placed is placed, with as many members as possible.
 	complete
-	// exact: nothing costs less, and the bound says so.
+	// exact: no placement costs less, and the bound proves it.
 	exact
 )
 
@@ -42,7 +43,7 @@ const (
 	bothCrossing   = "segments, spread and spares over levels of both hierarchies, where these cross"
 )
 
-// combinations reads the table in DESIGN.md: what is promised there is what the tests hold.
+// combinations reads the table in DESIGN.md: the tests hold its promises.
 func combinations(t *testing.T) map[string]verdict {
 	t.Helper()
 	text, err := os.ReadFile("DESIGN.md")
@@ -114,7 +115,7 @@ func bothHierarchies(s topologytest.Scene) bool {
 func orderly(s topologytest.Scene, of []int, main int) bool {
 	if s.Gang.Segment.Size > 0 ||
 		slices.ContainsFunc(s.Gang.Members, func(m topology.Member) bool { return m.Placed }) {
-		return false // a last, shorter segment may have to come before its neighbors
+		return false // a last, shorter segment may have to precede its neighbors
 	}
 	if s.Gang.Communication == topology.AllToAll {
 		return true
@@ -143,7 +144,7 @@ func nestedSpares(s topologytest.Scene) bool {
 	return false
 }
 
-// Every row of the table is tested, and nothing else is: TestExact draws those that small scenes have.
+// Every row of the table is tested, and nothing else is: TestP3_P4_AnswersLikeTheTwin draws those that small scenes have.
 func TestCombinations(t *testing.T) {
 	table := combinations(t)
 	for _, want := range []string{
@@ -160,8 +161,8 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// Two kinds of more than 16 members each are packed: what is placed keeps the rules and its bound.
-func TestLargeKindsAreBounded(t *testing.T) {
+// Two kinds of more than 16 members each are packed: the placement obeys the rules and its bound.
+func TestCombinations_LargeKindsAreBounded(t *testing.T) {
 	table := combinations(t)
 	if table[largeKinds] != bounded || table[largeKindRules] != refused || table[bothCrossing] != refused {
 		t.Error("DESIGN.md promises something else")

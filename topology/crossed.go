@@ -3,8 +3,10 @@ package topology
 import "github.com/lockstep-project/lockstep/topology/knapsack"
 
 // crossed decides when accelerator domains cross those of the network. No single tree has both whole, so each layout
-// makes a plan with all weights, though it cuts the other's domains; the cheaper one in truth is taken. The bound is the
-// sum of what each hierarchy would cost alone, which no placement goes below.
+// makes a plan with all weights, though it cuts the other's domains; the cheaper one in truth is taken. The bound is
+// the sum of the costs of each hierarchy alone, which no placement undercuts: a gang that could be in one rack, or in
+// one clique that lies across two racks, pays for no rack in the first plan and for no clique in the second, so the
+// bound is that of neither; one of the two is paid for.
 func (a *ask) crossed(ls *layouts) (plan, bool, error) {
 	home, err := a.home(ls)
 	if err != nil {
@@ -33,7 +35,7 @@ func (a *ask) crossed(ls *layouts) (plan, bool, error) {
 			if !ok {
 				continue
 			}
-			p := plan{nodes: s.ranked(s.trace(c.v)), least: s.least()}
+			p := plan{nodes: s.ranked(s.trace(c.v)), least: s.fewestDomains()}
 			if _, total := a.cost(p, a.weights()); total < cost {
 				best, cost, found = p, total, true
 			}
@@ -43,8 +45,8 @@ func (a *ask) crossed(ls *layouts) (plan, bool, error) {
 	return best, found, nil
 }
 
-// home returns the layout that keeps whole the domains that segments, spread and spares are about; nil if there are no
-// such rules.
+// home returns the layout that does not divide the domains of the segments, spread and spares rules; nil if there are
+// no such rules.
 func (a *ask) home(ls *layouts) (*layout, error) {
 	var home *layout
 	for _, level := range []int{a.rules.segment, a.rules.spread, a.rules.spares} {
@@ -66,7 +68,7 @@ func (a *ask) home(ls *layouts) (*layout, error) {
 }
 
 // alone returns the least cost of the gang if only the layout's own hierarchy cost anything. Rules that the layout
-// cannot keep are left out, which can only lower it.
+// cannot enforce are left out, which can only lower it.
 func (a *ask) alone(ls *layouts, lay, home *layout) (int64, bool) {
 	r := a.rules
 	r.spares = -1

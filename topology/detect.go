@@ -24,21 +24,23 @@ const (
 	familyTopograph03 = "topograph 0.3"
 	familyTopograph1  = "topograph 1"
 	familyNVIDIA      = "NVIDIA GPU operator"
+	familyLockstep    = "Lockstep"
 )
 
-// The weights, in hundredths of an edge between two nodes. A weight is an increment: what leaving the level costs more
-// than leaving the next one further in. The clusters C1 to C5 are those of reference/topology.md §6.
+// The weights, in hundredths of an edge between two nodes. A weight is an increment: the further cost of leaving the
+// level over leaving the next one further in. The clusters C1 to C5 are those of simulator/inputs/fleet/fleets.
 const (
-	weightRegion = 10_000 // between regions nobody trains in lockstep
+	weightRegion = 10_000 // no job trains in lockstep between regions
 	weightZone   = 3_000  // and between zones hardly
 	// Between two fabrics there is no RDMA, only the front-end network, and a core is 15:1 oversubscribed (HPN 7.0).
 	weightFabric = 1_500
 	weightTop    = 200 // C4: 4 instead of 2 beyond layer 1
-	// The two switches closest to the node: C1 and C4, 2 and 1.5 and 1. Whoever has oversubscribed pods (C2: 7) says so.
+	// The two switches closest to the node: C1 and C4, 2 and 1.5 and 1. Fleets with oversubscribed pods (C2: 7)
+	// configure the weight.
 	weightSwitch = 50
 	weightRack   = 20  // C2: 1.2 instead of 1; so for a part of a domain whose links stay NVLink or ICI
 	weightLink   = 700 // C3: 8 instead of 1 beyond NVLink (930 GB/s against 111); the same is assumed for ICI (C5)
-	// What is left for a boundary that a level further in has charged already.
+	// The weight of a boundary that a level further in has charged already.
 	weightCharged = 1
 )
 
@@ -46,8 +48,8 @@ const (
 type rung struct {
 	Level
 	family string
-	// boundary is what the level is a boundary of, if other levels may be a boundary of the same: leaving NVLink costs
-	// what it costs, whether one label says so or three. "" for all other levels.
+	// boundary names the network that the level bounds, if other levels may bound the same: leaving NVLink costs the
+	// same, whether one label marks it or three. "" for all other levels.
 	boundary string
 }
 
@@ -73,8 +75,8 @@ func nvlinkRung(family, name, key string) rung {
 	return r
 }
 
-// ladder is the canonical order with the given fabric tiers, outermost first, in their place. All network levels come
-// before all accelerator levels; in each half a family's levels are in order.
+// ladder is the canonical order with the given fabric tiers, outermost first, in their place. All network levels
+// precede all accelerator levels; in each half a family's levels are in order.
 func ladder(tiers []int) []rung {
 	rungs := networkRungs()
 	for _, tier := range tiers {
@@ -131,12 +133,20 @@ func acceleratorRungs() []rung {
 		// The reservation of one UltraServer: the API gives the block's id for UltraServers only.
 		nvlinkRung(familyAWS, "capacity-block", "topology.k8s.aws/capacity-block-id"),
 		nvlinkRung(familyAWS, "ultraserver", "topology.k8s.aws/ultraserver-id"),
+		acceleratorRung(familyLockstep, "torus", LabelTorus, weightLink),
+		tpuSliceRung(),
 		// TPUs: a cube of 64 chips is joined to others by switched light, its parts are meshes inside it.
 		acceleratorRung(familyGoogle, "tpu-4x4x4", "cloud.google.com/gke-tpu-partition-4x4x4-id", weightLink),
 		acceleratorRung(familyGoogle, "tpu-2x4x4", "cloud.google.com/gke-tpu-partition-2x4x4-id", weightRack),
 		acceleratorRung(familyGoogle, "tpu-2x2x4", "cloud.google.com/gke-tpu-partition-2x2x4-id", weightRack),
 		acceleratorRung(familyGoogle, "tpu-2x2x2", "cloud.google.com/gke-tpu-partition-2x2x2-id", weightRack),
 		acceleratorRung(familyGoogle, "tpu-2x2x1", "cloud.google.com/gke-tpu-partition-2x2x1-id", weightRack),
+		// The parts of a two-dimensional pod of 16x16 chips.
+		acceleratorRung(familyGoogle, "tpu-8x16", "cloud.google.com/gke-tpu-slice-8x16-id", weightRack),
+		acceleratorRung(familyGoogle, "tpu-8x8", "cloud.google.com/gke-tpu-slice-8x8-id", weightRack),
+		acceleratorRung(familyGoogle, "tpu-4x8", "cloud.google.com/gke-tpu-slice-4x8-id", weightRack),
+		acceleratorRung(familyGoogle, "tpu-4x4", "cloud.google.com/gke-tpu-slice-4x4-id", weightRack),
+		acceleratorRung(familyGoogle, "tpu-2x4", "cloud.google.com/gke-tpu-slice-2x4-id", weightRack),
 		nvlinkRung(familyCoreWeave, "nvlink-domain", "ds.coreweave.com/nvlink.domain"),
 		nvlinkRung(familyOCI, "memory-fabric", "oci.oraclecloud.com/host.gpu_memory_fabric_id"),
 		nvlinkRung(familyNebius, "nebius-tier-0", "topology.nebius.com/tier-0"),
@@ -148,10 +158,17 @@ func acceleratorRungs() []rung {
 	}
 }
 
+// tpuSliceRung is a node pool that is a TPU slice: ICI ends where it ends.
+func tpuSliceRung() rung {
+	r := acceleratorRung(familyGoogle, "tpu-slice", keyNodePool, weightLink)
+	r.TPUSlices = true
+	return r
+}
+
 // hostRungs are the machines that run nodes: smaller than everything that connects machines, so further in than the
-// clique. They are marked as accelerator levels although nothing accelerates, because what the mark says holds for them:
-// the id of a machine is unique in the fleet and needs no path to tell it from another. As network levels they would
-// have to come before the clique, and as a path is an identity they would cut every clique into single hosts.
+// clique. They are marked as accelerator levels although nothing accelerates, because they share the property of these
+// levels: the id of a machine is unique in the fleet and needs no path. As network levels they would precede the
+// clique, and since a path is an identity they would cut every clique into single hosts.
 func hostRungs() []rung {
 	return []rung{
 		acceleratorRung(familyGoogle, "host", "cloud.google.com/gce-topology-host", weightRack),
@@ -185,12 +202,13 @@ func tiersOf(keys iter.Seq[string]) []int {
 	return tiers
 }
 
-// detect returns the rungs of which at least one node carries the label.
+// detect returns the rungs whose label at least one node carries.
 func detect(nodes []Node) []rung {
 	carried := make(map[string]bool)
+	slice := tpuSliceRung()
 	for _, n := range nodes {
 		for key, value := range n.Labels {
-			if value != "" {
+			if value != "" && (key != slice.Key || slice.Value(n.Labels) != "") {
 				carried[key] = true
 			}
 		}
@@ -198,7 +216,7 @@ func detect(nodes []Node) []rung {
 	return slices.DeleteFunc(ladder(tiersOf(maps.Keys(carried))), func(r rung) bool { return !carried[r.Key] })
 }
 
-// Family is a family of labels that a fleet carries, for people: levels that come from one source.
+// Family is a family of labels that a fleet carries, for display: levels of one source.
 type Family struct {
 	Name string
 	// Levels are those of DetectLevels that are the family's, outermost first.
@@ -213,7 +231,8 @@ type Carried struct {
 	Nodes int
 }
 
-// String says it in one line, and of each level that not all of the family's nodes carry, how many do.
+// String describes the family in one line, with the number of nodes for each level that not all of the family's nodes
+// carry.
 func (f Family) String() string {
 	levels := make([]string, len(f.Levels))
 	for i, c := range f.Levels {
@@ -229,8 +248,8 @@ func (f Family) String() string {
 	return fmt.Sprintf("%s on %d %s: %s", f.Name, f.Nodes, nodes, strings.Join(levels, ", "))
 }
 
-// Families returns the label families that nodes carry, in the order of KnownLevels. The levels of all of them are those
-// of DetectLevels; more than one family with network levels describes one network twice, and is for people to look at.
+// Families returns the label families that nodes carry, in the order of KnownLevels. The levels of all of them are
+// those of DetectLevels; more than one family with network levels describes one network twice, and is for display only.
 func Families(nodes []Node) []Family {
 	rungs := detect(nodes)
 	levels := priced(rungs)
@@ -251,13 +270,13 @@ func Families(nodes []Node) []Family {
 	return families
 }
 
-// carriers returns how many nodes carry each rung as one of the family's, and how many carry any.
+// carriers returns the number of nodes that carry each rung as one of the family's, and of those that carry any.
 func carriers(family string, rungs []rung, nodes []Node) (counts []int, total int) {
 	counts = make([]int, len(rungs))
 	for _, n := range nodes {
 		carries := 0
 		for i, r := range rungs {
-			if n.Labels[r.Key] != "" && r.familyOn(n) == family {
+			if n.Labels[r.Key] != "" && (!r.TPUSlices || r.Value(n.Labels) != "") && r.familyOn(n) == family {
 				counts[i]++
 				carries = 1
 			}

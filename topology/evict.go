@@ -9,33 +9,34 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// Running is a gang that runs: what it holds, what it would cost to evict it and when it is expected to end.
+// Running is a running gang: its holdings, the cost of its eviction and its expected end.
 type Running struct {
 	Name  string
 	Holds []Held
-	// Cost is what the caller loses with it, in any unit that is the same for all; it is not negative.
+	// Cost is the caller's loss with it, in any unit that is the same for all; it is not negative.
 	Cost int64
-	// End is the instant at which it is expected to end, in any unit that is the same for all; EndUnknown if nobody
-	// knows. Only Reserve and Admit look at it.
+	// End is the instant at which it is expected to end, in any unit that is the same for all; EndUnknown if unknown.
+	// Only Reserve and Admit read it.
 	End int64
 }
 
 // EndUnknown is the end of a gang that is not expected to end.
 const EndUnknown = math.MaxInt64
 
-// Held is what a running gang takes on a node; Free no longer holds it. A gang may hold several things on one node.
+// Held is the room that a running gang takes on a node; Free no longer holds it. A gang may hold several things on one
+// node.
 type Held struct {
 	Node   int
 	Demand Capacity
 }
 
-// Eviction says who has to leave, and where the gang goes then.
+// Eviction names the gangs that have to leave, and the gang's placement then.
 type Eviction struct {
-	// Victims are indexes into the running gangs, ascending; none if there is room as it is.
+	// Victims are indexes into the running gangs, ascending; none if there is room already.
 	Victims []int
-	// Cost is the sum of the victims' costs, Bound a proven lower bound of what any victims cost.
+	// Cost is the sum of the victims' costs, Bound a proven lower bound of the cost of any set of victims.
 	Cost, Bound int64
-	// Placement is where the gang goes when the victims have left.
+	// Placement is the gang's when the victims have left.
 	Placement Placement
 }
 
@@ -44,10 +45,10 @@ func (e Eviction) Optimal() bool { return e.Cost == e.Bound }
 
 // Evict finds the cheapest set of whole running gangs whose departure makes room for the gang: for its minimum if it is
 // elastic. Of equal sets it prefers that with fewest victims, then that which holds least in number, then the one whose
-// placement costs least, then the first domain and the lowest indexes. The cost comes first and is proven (see
-// Eviction.Bound); of very many equal sets not all are looked at.
+// placement costs least, then the first domain and the lowest indexes. Only the cost is proven (see Eviction.Bound); of
+// very many equal sets not all are evaluated.
 //
-// The shortfall is that of the ledger with all of them gone. The gang itself must not be among the running ones.
+// The shortfall is that of the ledger after all of them have left. The gang itself must not be among the running ones.
 func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
 	a, err := newLeast(l, g)
 	if err != nil {
@@ -56,7 +57,7 @@ func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
 	if err = checkRunning(l, running); err != nil {
 		return Eviction{}, nil, err
 	}
-	fits := a.strays() != nil // then no departure helps, and Place says so
+	fits := a.misplaced() != nil // then no departure helps, and Place reports that
 	if !fits {
 		if fits, err = a.fits(); err != nil {
 			return Eviction{}, nil, err
@@ -66,8 +67,12 @@ func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
 		p, short, err := Place(l, g)
 		return Eviction{Placement: p}, short, err
 	}
-	h := newHunt(a, running)
-	h.run()
+	h := newVictimSearch(a, running)
+	if g.boxed() {
+		h.searchBoxes()
+	} else {
+		h.run()
+	}
 	everybody := h.everybody()
 	if h.best.found {
 		p, short, err := Place(l.freed(running, h.best.victims), g)
@@ -75,7 +80,7 @@ func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
 			return Eviction{h.best.victims, h.best.cost, min(h.bound, h.best.cost), p}, nil, nil
 		}
 	}
-	// With nobody's departure enough, this says why. (A packing of many kinds may fit here for all that.)
+	// With no departure enough, this is the reason. (A packing of many kinds may fit here for all that.)
 	p, short, err := Place(l.freed(running, everybody.victims), g)
 	if short != nil || err != nil {
 		return Eviction{}, short, err
@@ -83,7 +88,7 @@ func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
 	return Eviction{everybody.victims, everybody.cost, 0, p}, nil, nil
 }
 
-// checkRunning finds what is wrong with running gangs.
+// checkRunning returns the first fault of the running gangs.
 func checkRunning(l Ledger, running []Running) error {
 	for _, r := range running {
 		fail := func(cause error, format string, args ...any) error {
@@ -120,7 +125,7 @@ func (l Ledger) freed(running []Running, gone []int) Ledger {
 	return l
 }
 
-// plus adds to a capacity that nobody else sees.
+// plus adds to a capacity that is not shared.
 func (c Capacity) plus(demand Capacity) Capacity {
 	sum := c
 	for len(sum) < len(demand) {
@@ -144,31 +149,36 @@ func newLeast(l Ledger, g Gang) (*ask, error) {
 
 // countable reports whether the members fit wherever there are places enough.
 func (a *ask) countable() bool {
-	return a.exact() && len(a.kinds) == 1 && len(a.placedOn) == 0 && len(a.segments.short) == 0 && a.rules.spares < 0 &&
+	return a.exact() && !a.gang.boxed() && len(a.kinds) == 1 && len(a.placedOn) == 0 && len(a.segments.short) == 0 &&
+		a.rules.spares < 0 &&
 		!a.ledger.Tree.layout().crossed()
 }
 
-// hunt looks for the victims that cost least, domain by domain. A ground is a domain of the required level with what the
-// running gangs hold there; sets of victims are explored ground by ground (see ground.search), the most promising
-// ground first, and a ground whose bound is no better than what was found is left out.
-type hunt struct {
+// victimSearch looks for the victims that cost least, domain by domain. A candidate domain is a domain of the required
+// level with the holdings of the running gangs there; sets of victims are explored candidate domain by candidate domain
+// (see candidateDomain.search), the most promising candidate domain first, and a candidate domain whose bound is no
+// better than the best set so far is skipped: branch and bound.
+//
+// A rack lacks two nodes. a holds two there and costs 30, b and c hold one each and cost 10 and 15. By cost for a node the order is b, a and c at
+// 10, 15 and 15; b alone leaves one node lacking, which costs 15 at least, so the bound is 25. b and a cost 40, b and c 25: proven.
+type victimSearch struct {
 	*ask
 	lay     *layout
 	running []Running
-	// holds are what each node is held by, a gang's together.
+	// holds are the holdings on each node, a gang's together.
 	holds [][]holding
 	// limits[kind][node] is the most members of a kind that the rules allow on the node.
 	limits [][]int32
-	// tallies say how members of each kind are counted.
+	// tallies count the members of each kind.
 	tallies []tally
-	// resources is how many of them anybody speaks of.
+	// resources is the number of resources that any gang names.
 	resources int
 	best      choice
 	bound     int64
 	effort    effort
 }
 
-// holding is what a gang holds on a node.
+// holding is the room that a gang holds on a node.
 type holding struct {
 	gang   int
 	demand Capacity
@@ -179,9 +189,9 @@ type choice struct {
 	found   bool
 	victims []int
 	cost    int64
-	// held is how many things they hold.
+	// held is the number of things that they hold.
 	held int
-	// placement is what the gang's placement costs, once that was asked (see ground.placementCost).
+	// placement is the cost of the gang's placement, once that was computed (see candidateDomain.placementCost).
 	placed    bool
 	placement int64
 }
@@ -198,8 +208,8 @@ func (c choice) compare(d choice) int {
 	return cmp.Or(cmp.Compare(c.cost, d.cost), cmp.Compare(len(c.victims), len(d.victims)), cmp.Compare(c.held, d.held))
 }
 
-// effort is what is left of what a call may spend: sets to explore, of these such that can only be equal to the best;
-// nodes to pass over in full tests; and placements to compare, those among many nodes counting as several.
+// effort is the rest of a call's budget: sets to explore, of these those that can only be equal to the best; nodes to
+// pass over in full tests; and placements to compare, those among many nodes counting as several.
 type effort struct{ sets, ties, nodes, placements int }
 
 // The whole effort of a call.
@@ -212,8 +222,8 @@ const (
 	nodesPerPlacement = 256
 )
 
-func newHunt(a *ask, running []Running) *hunt {
-	h := &hunt{
+func newVictimSearch(a *ask, running []Running) *victimSearch {
+	h := &victimSearch{
 		ask: a, lay: a.ledger.Tree.layout().holding(a.rules.required), running: running,
 		holds: make([][]holding, a.ledger.Tree.Len()), bound: knapsack.Never,
 		effort: effort{mostSets, mostTies, mostNodes, mostPlacements},
@@ -237,7 +247,7 @@ func newHunt(a *ask, running []Running) *hunt {
 }
 
 // countLimits fills limits and tallies.
-func (h *hunt) countLimits() {
+func (h *victimSearch) countLimits() {
 	for _, k := range h.kinds {
 		limits := make([]int32, h.ledger.Tree.Len())
 		for _, node := range h.lay.nodes {
@@ -269,9 +279,9 @@ func (h *hunt) countLimits() {
 	}
 }
 
-// level is the level of the tree whose domains are looked at one by one: the required one or, if spares are kept in
+// level is the level of the tree whose domains are evaluated one by one: the required one or, if spares are counted in
 // larger domains, theirs.
-func (h *hunt) level() int {
+func (h *victimSearch) level() int {
 	switch r := h.rules; {
 	case r.required < 0 || r.spares < 0 || r.spares >= r.required:
 		return r.required
@@ -283,19 +293,19 @@ func (h *hunt) level() int {
 }
 
 // run finds the best set of victims.
-func (h *hunt) run() {
-	var grounds []*ground
+func (h *victimSearch) run() {
+	var grounds []*candidateDomain
 	seen := make([]int, len(h.running))
 	at := h.lay.position(h.level())
 	for v, u := range h.lay.vertices {
 		if u.level != at || !h.allowed(v) {
 			continue
 		}
-		if g := newGround(h, v, seen); g != nil {
+		if g := newCandidateDomain(h, v, seen); g != nil {
 			grounds = append(grounds, g)
 		}
 	}
-	slices.SortStableFunc(grounds, func(a, b *ground) int { return cmp.Compare(a.least, b.least) })
+	slices.SortStableFunc(grounds, func(a, b *candidateDomain) int { return cmp.Compare(a.least, b.least) })
 	for i, g := range grounds {
 		if h.best.found && (g.least > h.best.cost || g.least == h.best.cost && h.effort.ties <= 0) ||
 			h.spent() && h.best.found {
@@ -314,7 +324,7 @@ func (h *hunt) run() {
 }
 
 // allowed reports whether the vertex holds the running members, and those around it allow all others.
-func (h *hunt) allowed(v int) bool {
+func (h *victimSearch) allowed(v int) bool {
 	u := h.lay.vertices[v]
 	for node := range h.placedOn {
 		if leaf := h.lay.leaves[node]; leaf < v || leaf >= u.end {
@@ -329,13 +339,13 @@ func (h *hunt) allowed(v int) bool {
 		h.lay.ruled(h.rules.spread) >= u.level || units <= h.gang.Spread.Max
 }
 
-func (h *hunt) spent() bool { return h.effort.sets <= 0 || h.effort.nodes <= 0 }
+func (h *victimSearch) spent() bool { return h.effort.sets <= 0 || h.effort.nodes <= 0 }
 
-// settle keeps the better of the best set so far and that of a ground.
-func (h *hunt) settle(g *ground, before []*ground) {
+// settle retains the better of the best set so far and that of a candidate domain.
+func (h *victimSearch) settle(g *candidateDomain, before []*candidateDomain) {
 	order := g.best.compare(h.best)
 	if order == 0 && g.best.found && h.effort.placements > 0 {
-		last := before[slices.IndexFunc(before, func(b *ground) bool { return b.winner })]
+		last := before[slices.IndexFunc(before, func(b *candidateDomain) bool { return b.winner })]
 		order = cmp.Or(cmp.Compare(g.placementCost(&g.best), last.placementCost(&last.best)), cmp.Compare(g.v, last.v))
 	}
 	if order < 0 {
@@ -346,8 +356,8 @@ func (h *hunt) settle(g *ground, before []*ground) {
 	}
 }
 
-// everybody is the choice of all.
-func (h *hunt) everybody() choice {
+// everybody returns the choice of all victims.
+func (h *victimSearch) everybody() choice {
 	c := choice{found: true}
 	for i, r := range h.running {
 		c.victims = append(c.victims, i)

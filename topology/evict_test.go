@@ -157,7 +157,7 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-func TestEvictSaysWhy(t *testing.T) {
+func TestEvict_SaysWhy(t *testing.T) {
 	y := newYard(t, "10|00")
 	y.run("a", 1, 0, 1)
 	g := gangOf(3)
@@ -171,7 +171,7 @@ func TestEvictSaysWhy(t *testing.T) {
 	}
 }
 
-func TestEvictRefuses(t *testing.T) {
+func TestEvict_Refuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		running topology.Running
 		want    error
@@ -197,7 +197,7 @@ func TestEvictRefuses(t *testing.T) {
 }
 
 // Costs so large that their sum runs over still order the gangs.
-func TestEvictDearGangs(t *testing.T) {
+func TestEvict_DearGangs(t *testing.T) {
 	y := newYard(t, "0|00")
 	y.run("a", math.MaxInt64, 0, 0)
 	y.run("b", math.MaxInt64-9, 0, 1)
@@ -312,7 +312,7 @@ func (y *yard) cheapest(g topology.Gang) (cost int64, fewest int, ok bool) {
 	return cost, fewest, ok
 }
 
-func TestEvictIsCheapest(t *testing.T) {
+func TestEvict_IsCheapest(t *testing.T) {
 	rounds := 2000
 	if testing.Short() {
 		rounds = 500
@@ -373,7 +373,7 @@ func TestEvictIsCheapest(t *testing.T) {
 }
 
 // Accelerator domains that cross racks: no single tree has both whole.
-func TestEvictWhereDomainsCross(t *testing.T) {
+func TestEvict_WhereDomainsCross(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(250) {
 		random := rand.New(rand.NewPCG(seed, 6))
@@ -424,8 +424,8 @@ func TestEvictWhereDomainsCross(t *testing.T) {
 	}
 }
 
-// Segments of whole racks: what has to leave are the cheapest racks, however many sets of gangs there are to try.
-func TestEvictManySegments(t *testing.T) {
+// Segments of whole racks: the gangs of the cheapest racks are evicted, however many sets of gangs there are to try.
+func TestEvict_ManySegments(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 5))
 	y := newYard(t, strings.Repeat("00000000|", 96))
 	racks := make([]int64, 96)

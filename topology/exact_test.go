@@ -31,7 +31,7 @@ func rulesOf(s topologytest.Scene) []string {
 	return rules
 }
 
-// faults counts what is wrong by sort and keeps the first of each, so that a broken engine does not print thousands.
+// faults counts failures by sort and records the first of each, so that a broken solver does not print thousands.
 type faults struct {
 	count map[string]int
 	first map[string]string
@@ -62,7 +62,8 @@ func tally(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// mixed draws the scenes of TestExact: three of five have one kind, the others share out what is bounded.
+// mixed draws the scenes of TestP3_P4_AnswersLikeTheTwin: three of five have one kind, the others cover the bounded
+// combinations.
 func mixed(seed uint64) topologytest.Scene {
 	options := topologytest.Options{Shapes: 1, Rules: topologytest.Rules(topologytest.Placed)}
 	switch seed % 20 {
@@ -78,9 +79,9 @@ func mixed(seed uint64) topologytest.Scene {
 	return topologytest.Draw(options, rand.New(rand.NewPCG(seed, 7)).IntN)
 }
 
-// The heart of it: the answer is what trying every assignment finds, wherever that is promised, and never more than
-// what it says of itself.
-func TestExact(t *testing.T) {
+// The central property: the answer equals the best of all assignments wherever that is promised, and its bound is never
+// too high.
+func TestP3_P4_AnswersLikeTheTwin(t *testing.T) {
 	const scenes = 30_000
 	table := combinations(t)
 	var wrong faults
@@ -169,7 +170,7 @@ func judge(wrong *faults, promise verdict, s topologytest.Scene, least int64, be
 }
 
 // Of placements that cost the same, the one that leaves the smaller domains and the larger free ones.
-func TestTies(t *testing.T) {
+func TestP5_TiesLeaveLargeDomainsWhole(t *testing.T) {
 	options := topologytest.Options{Shapes: 1, Rules: []topologytest.Rule{
 		topologytest.Required, topologytest.Spread, topologytest.PerNode, topologytest.Preferred, topologytest.Weights,
 	}}
@@ -198,9 +199,9 @@ func TestTies(t *testing.T) {
 	t.Logf("compared %d placements", compared)
 }
 
-// Where there is too much to try everything, the plain table of the tree knapsack is what the shortcuts are held to:
-// classes of equal subtrees, flat vertices, and the bound that drops most of the table.
-func TestExactOnLargerFleets(t *testing.T) {
+// Where there is too much to try everything, the shortcuts are held to the plain table of the tree knapsack: classes of
+// equal subtrees, flat vertices, and the bound that drops most of the table.
+func TestP4_LargerFleetsCostWhatTheirTableSays(t *testing.T) {
 	spanning := 0
 	for seed := range uint64(600) {
 		s := larger(rand.New(rand.NewPCG(seed, 13)))

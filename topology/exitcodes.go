@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// ExitAction is what a rank's exit code means for its gang.
+// ExitAction is the effect of a rank's exit code on its gang.
 type ExitAction string
 
 const (
-	// ExitRetry starts all ranks again, and counts as a restart. It is the action of a code of which nothing is said.
+	// ExitRetry starts all ranks again, and counts as a restart. It is the action of codes that are not named.
 	ExitRetry ExitAction = "retry"
 	// ExitFatal fails the job.
 	ExitFatal ExitAction = "fatal"
-	// ExitOtherNode is ExitRetry, and keeps the gang off the rank's node for a while.
+	// ExitOtherNode is ExitRetry, and bars the gang from the rank's node for a while.
 	ExitOtherNode ExitAction = "other-node"
 )
 
-// mostExitCodes is how many codes may be named: Kubernetes' limit for a rule of a Job.
+// mostExitCodes is the largest number of named codes: Kubernetes' limit for a rule of a Job.
 const mostExitCodes = 255
 
 // ExitCodes maps the exit codes from 1 to 255 to actions. The zero value retries all.
@@ -95,7 +95,7 @@ func exitCode(text string) (int32, error) {
 	return int32(number), nil
 }
 
-// Action returns what an exit code other than 0 means.
+// Action returns the action for an exit code other than 0.
 func (e ExitCodes) Action(code int32) ExitAction {
 	if action, ok := e.actions[code]; ok {
 		return action

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// nearest is how many domains of the required level a shortfall lists.
+// nearest is the number of domains of the required level that a shortfall lists.
 const nearest = 3
 
-// explain says why the members do not fit.
+// explain returns the reasons why the members do not fit.
 func (a *ask) explain() *Shortfall {
 	if n := a.gang.least(); n < len(a.gang.Members) {
 		fewer := a.gang
 		fewer.Members = a.gang.Members[:n]
 		a = newAsk(a.ledger, fewer, a.rules)
 	}
-	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members)}
+	s := &Shortfall{Gang: a.gang.Name, Members: len(a.gang.Members), TPU: a.gang.TPU}
 	if n := a.ledger.noted(); n != nil && !n.explains {
 		return s // see Book
 	}
-	plain := *a // what is counted in a book is who fits
+	plain := *a // a book counts those that fit
 	plain.ledger.notes = nil
 	a = &plain
 	levels := a.ledger.Tree.levels
@@ -30,6 +30,12 @@ func (a *ask) explain() *Shortfall {
 		if a.rules.required < len(levels) {
 			s.Level = levels[a.rules.required]
 		}
+	}
+	if a.gang.boxed() {
+		a.explainBox(s)
+		a.tally(s, a.kinds[0])
+		s.Never, s.Unoffered = a.never(), a.unoffered()
+		return s
 	}
 	h := newHolder(a)
 	best, lacking := h.rank(s), missing{}
@@ -46,7 +52,7 @@ func (a *ask) explain() *Shortfall {
 	return s
 }
 
-// unoffered returns the resources of which members need some and no node has any.
+// unoffered returns the resources that members need and no node has.
 func (a *ask) unoffered() []string {
 	var names []string
 	for i, name := range a.gang.Resources {
@@ -78,8 +84,8 @@ func (a *ask) never() bool {
 	return !ok && err == nil
 }
 
-// strays returns a shortfall if a running member is where the rules do not allow it.
-func (a *ask) strays() *Shortfall {
+// misplaced returns a shortfall if a running member is on a node that the rules do not allow.
+func (a *ask) misplaced() *Shortfall {
 	if len(a.placedOn) == 0 {
 		return nil
 	}
@@ -130,7 +136,7 @@ func (a *ask) torn(groups [][]int32) int {
 	return -1
 }
 
-// tally counts the nodes by what stands between them and a member of the kind.
+// tally counts the nodes by the obstacle to a member of the kind.
 func (a *ask) tally(s *Shortfall, k kind) {
 	rules := make(map[string]int)
 	for _, node := range a.ledger.Tree.layout().first().nodes {
@@ -153,7 +159,7 @@ func (a *ask) tally(s *Shortfall, k kind) {
 	})
 }
 
-// limits asks what the domain would hold without each of the gang's own rules.
+// limits counts the members that the domain would hold without each of the gang's own rules.
 func (h *holder) limits(s *Shortfall, v int) {
 	g := h.gang
 	holds, _ := h.holds(v)

@@ -1,15 +1,17 @@
 package topology
 
+import "github.com/lockstep-project/lockstep/topology/grid"
+
 // Share is a part of a mix of gangs: those of so many members, at this weight among the shares.
 type Share struct {
 	Members int
 	Weight  int64
-	// Segment is the size of the segments in which gangs go that are larger than a domain, 0 if these cannot be cut.
+	// Segment is the size of the segments in which gangs larger than a domain are placed, 0 if these cannot be cut.
 	Segment int
 }
 
-// Fragment is how much of the free room at one level is of no use to a mix of gangs that want to be inside one domain
-// of the level each: what is left of each domain when it is filled with gangs of one size, averaged over the mix.
+// Fragment is the part of the free room at one level without use to a mix of gangs that want to be inside one domain of
+// the level each: the rest of each domain when it is filled with gangs of one size, averaged over the mix.
 type Fragment struct {
 	// Level is the level of the tree; the last fragment is that of single nodes.
 	Level Level
@@ -26,12 +28,12 @@ func (f Fragment) Fraction() float64 {
 }
 
 // Fragmentation measures how broken up the free room of a ledger is for members of a shape, per level of the tree,
-// outermost first, and then for nodes. A gang with more members than a domain could hold in all goes there in segments;
-// without Total that is taken to be the most that any domain of the level holds now. A node that lacks a level's label
-// counts as in Use.
+// outermost first, and then for nodes. A gang with more members than an empty domain could hold is placed there in
+// segments; without Total that limit is the most that any domain of the level holds now. A node that lacks a level's
+// label counts as in Use.
 //
-// Shares without members or weight count for nothing, and so do nodes that the slices given do not reach. Members that
-// take nothing have no places.
+// Shares without members or weight are ignored, and so are nodes beyond the end of the given slices. Members that take
+// nothing have no places.
 func Fragmentation(l Ledger, s Shape, mix []Share) []Fragment {
 	if l.Tree == nil {
 		return nil
@@ -65,7 +67,7 @@ func Fragmentation(l Ledger, s Shape, mix []Share) []Fragment {
 	return fragments
 }
 
-// stranded is what is left of n free places in a domain that never has more than most.
+// stranded returns the rest of n free places in a domain that never has more than most.
 func (s Share) stranded(n, most int64) int64 {
 	size := int64(s.Members)
 	if size > most && s.Segment > 0 {
@@ -74,7 +76,7 @@ func (s Share) stranded(n, most int64) int64 {
 	return n % size
 }
 
-// places returns how many members of the shape each node holds.
+// places returns the number of members of the shape that each node holds.
 func (l Ledger) places(free []Capacity, s Shape) []int64 {
 	k := kind{shape: s}
 	places := make([]int64, l.Len())
@@ -86,7 +88,7 @@ func (l Ledger) places(free []Capacity, s Shape) []int64 {
 	return places
 }
 
-// sums adds up what the nodes of each group have.
+// sums adds up the places of the nodes of each group.
 func (l Ledger) sums(group []int32, places []int64) []int64 {
 	sums := make([]int64, l.Tree.layout().numbers)
 	for _, node := range l.Tree.layout().first().nodes {
@@ -95,10 +97,10 @@ func (l Ledger) sums(group []int32, places []int64) []int64 {
 	return sums
 }
 
-// Largest returns how many members a gang like this one could have at most to be placed now: a fresh gang of members like
-// those of its most numerous kind, under its rules; how many members it has itself does not matter. With segments only
-// whole ones count. Members that take nothing have no limit but those of the rules; more than 2^31-1 are not counted on
-// a node.
+// Largest returns the greatest number of members with which a gang like this one could be placed now: a fresh gang of
+// members like those of its most numerous kind, under its rules; its own number of members does not matter. With
+// segments only whole ones count. Members that take nothing have no limit but those of the rules; at most 2^31-1 are
+// counted on a node. For a gang that asks for a box, all nodes of a torus count.
 func Largest(l Ledger, g Gang) (int, error) {
 	r, err := check(l, g)
 	if err != nil {
@@ -109,7 +111,7 @@ func Largest(l Ledger, g Gang) (int, error) {
 		l.Free, k.shape.Demand = abundance(l)
 	}
 	size := g.Segment.Size
-	g.Members, g.Shapes, g.Min = []Member{{}}, []Shape{k.shape}, 0
+	g.Members, g.Shapes, g.Min, g.Box = []Member{{}}, []Shape{k.shape}, 0, grid.Size{}
 	a := newAsk(l, g, r)
 	a.segments = segments{size: size}
 	ls := l.Tree.layout()
@@ -141,7 +143,7 @@ func abundance(l Ledger) ([]Capacity, Capacity) {
 	return free, Capacity{1}
 }
 
-// largest is how many members a gang of one kind, in whole segments, has at most if it goes into the vertex.
+// largest returns the most members of a gang of one kind, in whole segments, that the vertex holds.
 func (s *solver) largest(v int) int {
 	size := max(s.segments.size, 1)
 	n := int(s.units[v])

@@ -50,7 +50,7 @@ func TestFragmentation(t *testing.T) {
 }
 
 // Nothing that the slices given do not reach is counted, and nothing panics.
-func TestFragmentationOfLittle(t *testing.T) {
+func TestFragmentation_OfLittle(t *testing.T) {
 	mix := []topology.Share{{Members: 2, Weight: 1}}
 	if all := topology.Fragmentation(topology.Ledger{}, topology.Shape{}, mix); all != nil {
 		t.Error(all)
@@ -63,8 +63,8 @@ func TestFragmentationOfLittle(t *testing.T) {
 	}
 }
 
-// The formula of reference/placement-algorithms.md §4, by label.
-func TestFragmentationIsTheFormula(t *testing.T) {
+// The formula of Fragment, by label.
+func TestFragmentation_IsTheFormula(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		y, g := wild(t, random)
@@ -174,7 +174,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-func TestLargestIsWhatFits(t *testing.T) {
+func TestLargest_IsWhatFits(t *testing.T) {
 	for seed := range uint64(2000) {
 		y, g := wild(t, rand.New(rand.NewPCG(seed, 4)))
 		for i := range g.Members {

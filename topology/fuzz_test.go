@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -19,46 +20,62 @@ func extremes() []int64 {
 type asked struct {
 	topologytest.Scene
 	ledger topology.Ledger
-	// treeErr is why a spoiled tree could not be made.
+	// treeErr is the reason for which a spoiled tree could not be made.
 	treeErr error
 }
 
 func FuzzPlace(f *testing.F) {
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		left := data
-		choose := func(n int) int {
-			if len(left) == 0 {
-				return 0
-			}
-			c := int(left[0]) % n
-			left = left[1:]
-			return c
+	f.Fuzz(spoilAndPlace)
+}
+
+// Input that is wrong in up to three ways, without the fuzzer: no panic, and an error that names it.
+func TestP9_AnyInputIsAnswered(t *testing.T) {
+	for seed := range uint64(5000) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		data := make([]byte, 200)
+		for i := range data {
+			data[i] = byte(r.Uint32())
 		}
-		options := topologytest.Options{Shapes: 3, Rules: topologytest.Rules(), Accelerator: choose(4) == 3}
-		var q asked
-		q.Scene, q.ledger, _ = topologytest.Draw(options, choose).InTree()
-		mistakes := choose(4)
-		for range mistakes {
-			q.spoil(choose)
+		spoilAndPlace(t, data)
+	}
+}
+
+// spoilAndPlace draws a scene by the data, spoils it and checks the kind of its answer.
+func spoilAndPlace(t *testing.T, data []byte) {
+	t.Helper()
+	left := data
+	choose := func(n int) int {
+		if len(left) == 0 {
+			return 0
 		}
-		if q.treeErr != nil {
-			checkInputError(t, q.treeErr)
+		c := int(left[0]) % n
+		left = left[1:]
+		return c
+	}
+	options := topologytest.Options{Shapes: 3, Rules: topologytest.Rules(), Accelerator: choose(4) == 3}
+	var q asked
+	q.Scene, q.ledger, _ = topologytest.Draw(options, choose).InTree()
+	mistakes := choose(4)
+	for range mistakes {
+		q.spoil(choose)
+	}
+	if q.treeErr != nil {
+		checkInputError(t, q.treeErr)
+	}
+	p, short, err := topology.Place(q.ledger, q.Gang)
+	checkAnswer(t, p, short, err)
+	if mistakes > 0 {
+		return
+	}
+	if err != nil && !refusable(err) {
+		t.Errorf("%s\nis a good question: %v", q.Scene, err)
+	}
+	if err == nil && short == nil {
+		if err := q.Check(p.Nodes); err != nil {
+			t.Errorf("%s\nplaced on %v: %v", q.Scene, q.Names(p.Nodes), err)
 		}
-		p, short, err := topology.Place(q.ledger, q.Gang)
-		checkAnswer(t, p, short, err)
-		if mistakes > 0 {
-			return
-		}
-		if err != nil && !refusable(err) {
-			t.Errorf("%s\nis a good question: %v", q.Scene, err)
-		}
-		if err == nil && short == nil {
-			if err := q.Check(p.Nodes); err != nil {
-				t.Errorf("%s\nplaced on %v: %v", q.Scene, q.Names(p.Nodes), err)
-			}
-		}
-	})
+	}
 }
 
 // checkAnswer holds for every question: exactly one answer, and words that fit a line.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// holder says how many of an ask's members a domain holds.
+// holder counts the members of an ask that a domain holds.
 type holder struct {
 	*ask
 	lay *layout
@@ -27,7 +27,7 @@ func newHolder(a *ask) *holder {
 // missing is the first of a kind's members without a place, by its place among the kind's ranks.
 type missing struct{ kind, from int }
 
-// holds returns how many members the vertex holds, running ones included, and which one lacks a place.
+// holds returns the number of members that the vertex holds, running ones included, and the first one without a place.
 func (h *holder) holds(v int) (int, missing) {
 	all := len(h.gang.Members)
 	if h.packer != nil {
@@ -54,13 +54,13 @@ func (h *holder) holds(v int) (int, missing) {
 	return min(max(best, 0)+all-h.waiting(), all), lacking
 }
 
-// mostUnits is how many units there are to place in the vertex.
+// mostUnits returns the number of units to place in the vertex.
 func (s *solver) mostUnits(v int) int {
 	units, _ := s.target(v)
 	return units
 }
 
-// lack returns who has no place if these units and the layer's small members have one.
+// lack returns the first member without a place if these units and the layer's small members have one.
 func (h *holder) lack(v, units, layer int) missing {
 	s := h.solver
 	if small := s.few.Sum(layer % s.few.Count()); units < s.mostUnits(v) || small == s.few.Sum(s.few.Full()) {
@@ -110,7 +110,7 @@ func (h *holder) near(v int) Near {
 	return Near{Holds: holds, Lacks: max(len(h.gang.Members)-holds, 0)}
 }
 
-// detailed counts what only the domains that are listed are asked for.
+// detailed adds the counts that only the listed domains need.
 func (h *holder) detailed(v int, near Near) Near {
 	u := h.lay.vertices[v]
 	for _, node := range h.lay.nodes[u.first:u.last] {
@@ -124,7 +124,7 @@ func (h *holder) detailed(v int, near Near) Near {
 
 // insert puts a domain into its place among the nearest, and reports whether it is the first.
 func (h *holder) insert(s *Shortfall, v int, near Near) bool {
-	// Domains come in path order, so an equal one goes behind those already there.
+	// Domains arrive in path order, so an equal one is inserted behind those already there.
 	at, _ := slices.BinarySearchFunc(s.Nearest, near, func(x, y Near) int {
 		return cmp.Or(cmp.Compare(y.Holds, x.Holds), -1)
 	})

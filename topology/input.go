@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What can be wrong with a question. Each is the cause of an InputError that names what is at fault.
+// The faults of a question. Each is the cause of an InputError that names the faulty value.
 var (
 	ErrTree        = errors.New("there is no tree")
 	ErrLength      = errors.New("there must be one per node of the tree")
@@ -33,15 +33,15 @@ var (
 type InputError struct {
 	// Of is the gang or the tree that is wrong.
 	Of string
-	// What is at fault, with its value, as the caller wrote it.
+	// What is the faulty field with its value, as the caller wrote it.
 	What string
-	// Hint says what would be right; it may be empty.
+	// Hint is a valid alternative; it may be empty.
 	Hint string
 	// Cause is one of the errors above.
 	Cause error
 }
 
-// Error says it in one line: what, where, how to mend.
+// Error returns one line: the fault, its place and the remedy.
 func (e *InputError) Error() string {
 	text := fmt.Sprintf("%s: %s: %v", e.Of, e.What, e.Cause)
 	if e.Hint != "" {

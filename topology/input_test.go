@@ -27,11 +27,11 @@ func question(t *testing.T) (topology.Ledger, topology.Gang) {
 	return topology.Ledger{Tree: tree, Free: free, Total: []topology.Capacity{{1}, {1}, {1}, {1}}}, gang
 }
 
-func TestBadInputIsNamed(t *testing.T) {
+func TestP9_BadInputIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(l *topology.Ledger, g *topology.Gang)
 		cause error
-		names string // what the message must contain
+		names string // the part that the message must contain
 	}{
 		"no tree":      {func(l *topology.Ledger, _ *topology.Gang) { l.Tree = nil }, topology.ErrTree, "train"},
 		"short free":   {func(l *topology.Ledger, _ *topology.Gang) { l.Free = l.Free[:3] }, topology.ErrLength, "3"},
@@ -144,7 +144,7 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 }
 
-// checkInputError says whether the error is an InputError that a person can read.
+// checkInputError checks that the error is an InputError that a person can read.
 func checkInputError(t *testing.T, err error) {
 	t.Helper()
 	var input *topology.InputError
@@ -158,7 +158,7 @@ func checkInputError(t *testing.T, err error) {
 }
 
 // Not every strange question is wrong.
-func TestGoodInputIsNotRefused(t *testing.T) {
+func TestP9_GoodInputIsNotRefused(t *testing.T) {
 	for name, change := range map[string]func(l *topology.Ledger, g *topology.Gang){
 		"as it is":               func(*topology.Ledger, *topology.Gang) {},
 		"no totals":              func(l *topology.Ledger, _ *topology.Gang) { l.Total = nil },
@@ -185,7 +185,7 @@ func TestGoodInputIsNotRefused(t *testing.T) {
 	}
 }
 
-func TestBadTreesAreNamed(t *testing.T) {
+func TestNewTree_BadInputIsNamed(t *testing.T) {
 	rack := topology.Level{Name: "rack", Key: "test/rack"}
 	for name, c := range map[string]struct {
 		levels []topology.Level

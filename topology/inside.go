@@ -2,26 +2,28 @@ package topology
 
 import "github.com/lockstep-project/lockstep/topology/knapsack"
 
-// inside returns what can be placed in the vertex, the use of the vertex itself not counted.
-func (s *solver) inside(v int) knapsack.Front {
+// inside returns the front of the vertex without the cost of using the vertex itself.
+func (s *solver) inside(v int) knapsack.ParetoFront {
 	id := s.classes.find(v)
 	if f := s.classes.all[id].front; f != nil {
 		return f
 	}
-	kids := s.classes.all[id].kids
+	kids := s.classes.kidsOf(v)
 	f, rest := s.combined(v, kids)
 	f = s.allowed(v, f)
 	s.classes.all[id].front, s.classes.all[id].rest = f, rest
+	s.classes.hold(f)
+	s.classes.hold(rest...)
 	return f
 }
 
-// combined returns what can be placed in all children together, before the vertex's own rules.
-func (s *solver) combined(v int, kids []int) (knapsack.Front, []knapsack.Front) {
+// combined returns the front of all children together, before the vertex's own rules.
+func (s *solver) combined(v int, kids []int) (knapsack.ParetoFront, []knapsack.ParetoFront) {
 	u := s.lay.vertices[v]
 	if u.level == len(s.lay.ladder) {
 		return s.leaf(s.lay.nodes[u.first]), nil
 	}
-	if f, ok := s.flat(kids); ok {
+	if f, ok := s.cheapestFirst(kids); ok {
 		return f, nil
 	}
 	m, limit := s.mixerOf(v)
@@ -29,7 +31,7 @@ func (s *solver) combined(v int, kids []int) (knapsack.Front, []knapsack.Front) 
 	return rests[0], rests
 }
 
-// mixerOf returns how children of the vertex are combined, and how many units are asked for at most.
+// mixerOf returns the mixer that combines the children of the vertex, and the limit of units.
 func (s *solver) mixerOf(v int) (*knapsack.Mixer, int) {
 	if s.segment >= 0 && s.lay.vertices[v].level < s.segment {
 		return s.mixMany, len(s.segments.full)
@@ -38,8 +40,8 @@ func (s *solver) mixerOf(v int) (*knapsack.Mixer, int) {
 }
 
 // leaf is the front of a node.
-func (s *solver) leaf(node int) knapsack.Front {
-	f := make(knapsack.Front, len(s.room))
+func (s *solver) leaf(node int) knapsack.ParetoFront {
+	f := make(knapsack.ParetoFront, len(s.room))
 	for e, room := range s.room {
 		n := min(room[node], int32(len(s.kinds[0].ranks)))
 		switch {
@@ -55,14 +57,14 @@ func (s *solver) leaf(node int) knapsack.Front {
 	return f
 }
 
-// priced returns what can be placed in the vertex with the use of the vertex counted.
-func (s *solver) priced(v int) knapsack.Front {
+// priced returns the front of the vertex with the cost of using the vertex.
+func (s *solver) priced(v int) knapsack.ParetoFront {
 	in, w := s.inside(v), s.weight(v)
 	c := &s.classes.all[s.classes.find(v)]
 	if c.priced != nil && c.weight == w {
 		return c.priced
 	}
-	out := make(knapsack.Front, len(in))
+	out := make(knapsack.ParetoFront, len(in))
 	c.priced, c.weight = out, w
 	for e, points := range in {
 		if len(points) == 0 {
@@ -78,11 +80,12 @@ func (s *solver) priced(v int) knapsack.Front {
 		}
 		out[e] = s.charged(v, e, points, w, free)
 	}
+	s.classes.hold(out)
 	return out
 }
 
-func (s *solver) pricedAll(kids []int) []knapsack.Front {
-	fronts := make([]knapsack.Front, len(kids))
+func (s *solver) pricedAll(kids []int) []knapsack.ParetoFront {
+	fronts := make([]knapsack.ParetoFront, len(kids))
 	for i, kid := range kids {
 		fronts[i] = s.priced(kid)
 	}
@@ -111,7 +114,7 @@ func (s *solver) charged(v, layer int, points knapsack.Line, w, withMain int64) 
 	return out
 }
 
-// pairwise adds what the vertex costs an all-to-all: the pairs that it separates.
+// pairwise adds the vertex's cost for an all-to-all: the pairs that it separates.
 func (s *solver) pairwise(v, layer int, points knapsack.Line, w int64) knapsack.Line {
 	all := int64(len(s.gang.Members))
 	out := make(knapsack.Line, len(points))
@@ -123,7 +126,7 @@ func (s *solver) pairwise(v, layer int, points knapsack.Line, w int64) knapsack.
 }
 
 // allowed applies the rules of the vertex: caps, and at the segments' level units become segments.
-func (s *solver) allowed(v int, f knapsack.Front) knapsack.Front {
+func (s *solver) allowed(v int, f knapsack.ParetoFront) knapsack.ParetoFront {
 	level := s.lay.vertices[v].level
 	f = s.capped(v, f, s.limit)
 	if level == s.segment {
@@ -132,12 +135,12 @@ func (s *solver) allowed(v int, f knapsack.Front) knapsack.Front {
 	return f
 }
 
-func (s *solver) capped(v int, f knapsack.Front, limit func(v, layer int) int) knapsack.Front {
+func (s *solver) capped(v int, f knapsack.ParetoFront, limit func(v, layer int) int) knapsack.ParetoFront {
 	level := s.lay.vertices[v].level
 	if level != s.spread && (level != s.spares || s.fit == nil) {
 		return f
 	}
-	out := make(knapsack.Front, len(f))
+	out := make(knapsack.ParetoFront, len(f))
 	for e, points := range f {
 		n := limit(v, e)
 		if e == 0 {
@@ -154,9 +157,11 @@ func (s *solver) capped(v int, f knapsack.Front, limit func(v, layer int) int) k
 	return out
 }
 
-// segmented turns members into segments, with and without the short one; what segments that run have lost comes first.
-func (s *solver) segmented(v int, f knapsack.Front) knapsack.Front {
-	out := make(knapsack.Front, s.many.Count())
+// segmented turns members into segments, with and without the short one; lost members of running segments are placed
+// first. A rack that offers up to 18 members for 100 offers two segments of 8 for 100, and two nodes stay free; if a
+// segment that runs there has lost 3 members, 15 are left: one.
+func (s *solver) segmented(v int, f knapsack.ParetoFront) knapsack.ParetoFront {
+	out := make(knapsack.ParetoFront, s.many.Count())
 	for layer := range out {
 		owed := s.count(s.owed, v)
 		if layer >= s.few.Count() {

@@ -65,7 +65,7 @@ func sameShape(a, b Shape) bool {
 	return true
 }
 
-// barred reports whether a rule keeps the kind from the node.
+// barred reports whether a rule bars the kind from the node.
 func (k kind) barred(node int) bool { return k.shape.Barred != nil && k.shape.Barred[node] != "" }
 
 // free reports whether members of the kind take nothing.
@@ -73,8 +73,8 @@ func (k kind) free() bool {
 	return !slices.ContainsFunc(k.shape.Demand, func(d int64) bool { return d > 0 })
 }
 
-// room returns how many members of the kind the capacity holds. Members that take nothing are bounded by their number:
-// any node holds them all, and none is roomier than another.
+// room returns the number of members of the kind that the capacity holds. Members that take nothing are bounded by
+// their number: any node holds them all, and none is roomier than another.
 func (k kind) room(c Capacity) int {
 	if k.free() {
 		return len(k.ranks)

@@ -14,7 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/topologytest"
 )
 
-// request is what a pod set asks of Kueue's topology-aware scheduling.
+// request is a pod set's request to Kueue's topology-aware scheduling.
 type request int
 
 const (
@@ -25,8 +25,8 @@ const (
 
 func (r request) String() string { return [...]string{"required", "preferred", "unconstrained"}[r] }
 
-// podSet is so many pods that ask for a level, given by its depth, and the fleet they are for. The scene's gang asks for
-// the same as far as it can: an unconstrained pod set does not care where it is, and a gang without rules does.
+// podSet is so many pods that ask for a level, given by its depth, and the fleet they are for. The scene's gang asks
+// for the same as far as it can: an unconstrained pod set has no preference for nodes, and a gang without rules does.
 type podSet struct {
 	topologytest.Scene
 	pods, level int
@@ -69,10 +69,10 @@ func kueueLevels(names ...string) []topology.Level {
 	return levels
 }
 
-// The no-slice cases of Kueue's own tests (pkg/cache/scheduler/tas_cache_test.go), as facts: how many pods each domain
-// of the innermost level has room for, and how many Kueue assigns to it. A domain of that level is a node here, whatever
-// Kueue calls it: with topologies that end at racks Kueue leaves the nodes to the scheduler.
-func TestKueueCases(t *testing.T) {
+// The no-slice cases of Kueue's own tests (pkg/cache/scheduler/tas_cache_test.go), as facts: the number of pods that
+// each domain of the innermost level has room for, and the number that Kueue assigns to it. A domain of that level is a
+// node here, whatever its name in Kueue: with topologies that end at racks Kueue leaves the nodes to the scheduler.
+func TestKueue_Cases(t *testing.T) {
 	const (
 		host = "b1/r1/x3=1 b1/r2/x1=1 b1/r2/x5=1 b1/r2/x6=1 b2/r1/x2=1 b2/r2/x4=2"
 		rack = "b1/r1=1 b1/r2=3 b2/r1=1 b2/r2=2"
@@ -83,7 +83,7 @@ func TestKueueCases(t *testing.T) {
 	for _, c := range []struct {
 		name, fleet string
 		request     request
-		// level is the depth of the level asked for, blocks being 0.
+		// level is the depth of the requested level, blocks being 0.
 		level, count int
 		// want is Kueue's assignment; "" if it finds none.
 		want string
@@ -180,7 +180,7 @@ func assigned(t *testing.T, s topologytest.Scene, pairs string) []int {
 type bestFit struct {
 	// at[l][node] is the domain of the node at level l, outermost first; the last level is that of nodes.
 	at [][]int
-	// free is how many pods each node has room for.
+	// free is the number of pods that each node has room for.
 	free []int
 }
 
@@ -197,7 +197,7 @@ func newBestFit(s topologytest.Scene) bestFit {
 	return b
 }
 
-// portion is a domain and how many pods it holds, or has room for.
+// portion is a domain and the number of pods that it holds, or has room for.
 type portion struct{ domain, pods int }
 
 // domains are those of the level whose parent was chosen, all of them if none was: the largest first.
@@ -288,7 +288,7 @@ func (s *podSet) fill(path []string, room int, r *rand.Rand) {
 	}
 }
 
-// gaps is what Kueue's assignments cost more than ours.
+// gaps is the excess cost of Kueue's assignments over ours.
 type gaps struct {
 	placed, cheaper, free int
 	sum, most             float64
@@ -313,9 +313,9 @@ func (g *gaps) String() string {
 		g.placed, g.cheaper, 100*g.sum/float64(max(g.placed-g.free, 1)), 100*g.most, g.free)
 }
 
-// Place never costs more than what Kueue would assign, and finds a place exactly where Kueue does. How much less it costs
+// Place never costs more than Kueue's assignment, and finds a place exactly where Kueue does. How much less it costs
 // says little of a real fleet: these are small, half full at random, and the weights of their levels differ much.
-func TestKueueNeverCheaper(t *testing.T) {
+func TestKueue_NeverCheaper(t *testing.T) {
 	const scenes = 2000
 	var wrong faults
 	found := make(map[string]*gaps)

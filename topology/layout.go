@@ -27,11 +27,11 @@ type vertex struct {
 	first, last int
 }
 
-// layouts are the ways to look at a tree: one, or two if accelerator domains cross the domains of the network. Then the
-// first has whole network domains (and cut accelerator domains), the second whole accelerator domains.
+// layouts are the orders of a tree's levels: one, or two if accelerator domains cross the domains of the network. Then
+// the first has whole network domains (and cut accelerator domains), the second whole accelerator domains.
 type layouts struct {
 	all []layout
-	// groups[level][node] is what the node belongs to at a level of the tree, or as a node: its domain, or what counts
+	// groups[level][node] is the node's group at a level of the tree, or as a node: its domain, or a node that counts
 	// as one (see Use).
 	groups [][]int32
 	// numbers is more than any group.
@@ -120,7 +120,7 @@ func (lay *layout) regrow(ladder []int) *branch {
 	turned := make([]entry, lay.tree.Len())
 	for _, node := range lay.nodes {
 		e := lay.tree.roster.entry(node)
-		turned[node] = entry{e.name, make([]string, len(ladder))}
+		turned[node] = entry{name: e.name, path: make([]string, len(ladder))}
 		for at, level := range ladder {
 			turned[node].path[at] = e.path[level]
 		}
@@ -213,7 +213,7 @@ func (ls *layouts) holding(level int) *layout {
 	return ls.first()
 }
 
-// position returns where on the layout's ladder the tree's level is; nodes come last.
+// position returns the index of the tree's level on the layout's ladder; nodes are last.
 func (lay *layout) position(level int) int {
 	if level < 0 || level >= len(lay.ladder) {
 		return level

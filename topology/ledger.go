@@ -1,11 +1,12 @@
 package topology
 
-// Ledger is the state of a fleet: what each node has left and, where it is known, what it has in all. Both are indexed
-// like the tree's nodes. Asking changes nothing; a placement takes effect when the caller subtracts it from Free.
+// Ledger is the state of a fleet: each node's free capacity and, where it is known, its total capacity. Both are
+// indexed like the tree's nodes. Questions change nothing; a placement takes effect when the caller subtracts it from
+// Free.
 type Ledger struct {
 	Tree *Tree
 	Free []Capacity
-	// Total tells "not now" from "never": nil if it is not known.
+	// Total distinguishes "not now" from "never": nil if it is not known.
 	Total []Capacity
 	// notes are a book's, nil if there is none.
 	notes *notes

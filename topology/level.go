@@ -10,12 +10,14 @@ import (
 // Level is one rung of the ladder: a short name for people and the node-label key that defines it.
 type Level struct {
 	Name, Key string
-	// Weight is what an edge of communication that crosses a boundary of this level costs more than one that does not,
-	// in hundredths of an edge between two nodes. 0 stands for 100.
+	// Weight is the excess cost of an edge of communication that crosses a boundary of this level over one that does
+	// not, in hundredths of an edge between two nodes. 0 stands for 100.
 	Weight int64
 	// Accelerator levels (an NVLink domain) are a hierarchy of their own beside the network's: their values are unique
 	// in the fleet, and their domains need not lie inside one domain of the network levels before them.
 	Accelerator bool
+	// TPUSlices levels count only node pools that are one TPU slice of several hosts: other pools connect nothing.
+	TPUSlices bool
 }
 
 // LevelNode is the name of the level of single nodes, which every tree has; its key is kubernetes.io/hostname. It is not
@@ -45,15 +47,15 @@ func KnownLevels() []Level {
 	return levels
 }
 
-// DetectLevels returns the known levels of which at least one node carries the label, outermost first. Families says
-// where they come from.
+// DetectLevels returns the known levels whose label at least one node carries, outermost first. Families names
+// their sources.
 func DetectLevels(nodes []Node) []Level { return priced(detect(nodes)) }
 
-// Configured returns the ladder of an explicit list of label keys, outermost first. Known keys have their known
-// names and weights, all others the part after the last slash as their name (with a number if that is taken) and the
-// default weight. kubernetes.io/hostname may come last and stands for nothing: every tree has the level of nodes.
+// Configured returns the ladder of an explicit list of label keys, outermost first. Known keys have their known names
+// and weights, all others the part after the last slash as their name (with a number if that is taken) and the default
+// weight. kubernetes.io/hostname may be last and adds nothing: every tree has the level of nodes.
 //
-// The order is taken at its word: an accelerator domain that has a network level inside it is a rung like any other.
+// The given order is final: an accelerator domain that has a network level inside it is a rung like any other.
 func Configured(keys []string) ([]Level, error) {
 	if len(keys) > 0 && keys[len(keys)-1] == labelHostname {
 		keys = keys[:len(keys)-1]
@@ -69,6 +71,7 @@ func Configured(keys []string) ([]Level, error) {
 		taken[key] = true
 		if at := slices.IndexFunc(known, func(r rung) bool { return r.Key == key }); at >= 0 {
 			rungs[i] = known[at]
+			rungs[i].TPUSlices = false // a configured level of node pools means all of them
 			taken[known[at].Name] = true
 		}
 	}

@@ -161,7 +161,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-func TestDetectLevelsOfAFleet(t *testing.T) {
+func TestDetectLevels_OfAFleet(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes []topology.Node
 		want  string
@@ -222,7 +222,7 @@ func TestFamilies(t *testing.T) {
 
 // A level is looked up by name or by key, so neither may mean two levels. Every level has a weight, and the accelerators'
 // hierarchy begins where the network's ends.
-func TestKnownLevels(t *testing.T) {
+func TestKnownLevels_AreUnambiguous(t *testing.T) {
 	seen := map[string]bool{topology.LevelNode: true, "kubernetes.io/hostname": true}
 	accelerators := false
 	for _, l := range topology.KnownLevels() {
@@ -241,7 +241,7 @@ func TestKnownLevels(t *testing.T) {
 }
 
 // The ladders of the families, from their sources.
-func TestKnownLevelsAreInOrder(t *testing.T) {
+func TestKnownLevels_AreInOrder(t *testing.T) {
 	var names []string
 	for _, l := range topology.KnownLevels() {
 		names = append(names, l.Name)
@@ -310,7 +310,7 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-func TestConfiguredFaults(t *testing.T) {
+func TestConfigured_Faults(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys  []string
 		cause error

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Link is a domain that says what it is inside of: a switch of Slurm's topology.conf, a HyperNode of Volcano. A fleet is
-// one forest of links per hierarchy; all names in it are different.
+// Link is a domain that names the domain around it: a switch of Slurm's topology.conf, a HyperNode of Volcano. A fleet
+// is one forest of links per hierarchy; all names in it are different.
 type Link struct {
 	Name string
 	// Level is a name or a label key.
@@ -131,7 +131,7 @@ func (f *forest) add(i int, l Link) error {
 
 // checkCycles follows every chain of parents once.
 func (f *forest) checkCycles() error {
-	// walk is the number of the walk that came by a link first.
+	// walk is the number of the walk that first reached a link.
 	walk := make([]int, len(f.links))
 	for i := range f.links {
 		v := i

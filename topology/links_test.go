@@ -106,7 +106,7 @@ func TestUnfold(t *testing.T) {
 	}
 }
 
-func TestUnfoldFaults(t *testing.T) {
+func TestUnfold_Faults(t *testing.T) {
 	for name, c := range map[string]struct {
 		links, nodes string
 		cause        error
@@ -184,7 +184,7 @@ func TestUnfoldFaults(t *testing.T) {
 }
 
 // Slurm's topology.conf: two leaf switches under a root, two nodes each.
-func TestUnfoldMakesATree(t *testing.T) {
+func TestUnfold_MakesATree(t *testing.T) {
 	levels := []topology.Level{{Name: "root", Key: "slurm/root"}, {Name: "leaf", Key: "slurm/leaf"}}
 	nodes, err := topology.Unfold(levels,
 		links("root:root: s1:leaf:root s2:leaf:root"),

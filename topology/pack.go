@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// packing is where the members of each kind went inside one vertex. missing members found no place; lacking is the
-// first kind that misses some.
+// packing holds the places of the members of each kind inside one vertex. missing members found no place; lacking is
+// the first kind that misses some.
 type packing struct {
 	spots   [][]pile
 	missing int
@@ -18,14 +18,16 @@ type pile struct{ node, count int }
 
 // packer answers for gangs of many kinds, for which no exact plan is made: kinds are packed one after another, each
 // into the fewest children that hold it, every vertex that has room for each kind alone being tried, small ones first.
+// 20 trainers of 8 GPUs and 20 readers of 30 CPUs: a block of 20 nodes has room for each kind alone; the trainers take
+// all GPUs and leave 40 CPUs a node, so that each node holds a reader, too.
 type packer struct {
 	*ask
 	lay  *layout
 	free []Capacity
-	// slots[kind][v] is how many members of a kind alone the vertex holds.
+	// slots[kind][v] is the number of members of a kind alone that the vertex holds.
 	slots [][]int
-	// The rest changes while one vertex is packed: what is left of slots, which vertices hold members already (using them
-	// again costs no further domain), and what is left on nodes that hold some.
+	// The rest changes while one vertex is packed: the remaining slots, the vertices that hold members already (using
+	// them again costs no further domain), and the remaining capacity of nodes that hold some.
 	left    [][]int
 	touched []bool
 	taken   map[int]Capacity
@@ -72,7 +74,7 @@ func newPacker(a *ask) *packer {
 	return p
 }
 
-// countMembers makes the members themselves a resource, of which every node has as much as it may hold.
+// countMembers makes the members themselves a resource, and every node has as much of it as it may hold members.
 func (p *packer) countMembers() {
 	resources := 0
 	for _, k := range p.kinds {
@@ -135,7 +137,7 @@ func (p *packer) plan(done packing) plan {
 		alone := *p.ask
 		alone.kinds = p.kinds[i : i+1]
 		alone.ledger.Free, alone.gang.PerNode = p.free, 0
-		for l, fewest := range newSolver(&alone, p.ledger.Tree.layout().first(), p.weights(), alone.rules).least() {
+		for l, fewest := range newSolver(&alone, p.ledger.Tree.layout().first(), p.weights(), alone.rules).fewestDomains() {
 			answer.least[l] = max(answer.least[l], fewest)
 		}
 	}
@@ -145,8 +147,8 @@ func (p *packer) plan(done packing) plan {
 	return answer
 }
 
-// pack puts the gang on the nodes below the vertex, as far as it goes. Kinds are packed one after another, the larger
-// demand (fewer slots here) first, then, if that fails, in their order; the better packing is returned.
+// pack puts as many members of the gang as fit on the nodes below the vertex. Kinds are packed one after another, the
+// larger demand (fewer slots here) first, then, if that fails, in their order; the better packing is returned.
 func (p *packer) pack(v int) packing {
 	order := make([]int, len(p.kinds))
 	for i := range order {
@@ -238,7 +240,7 @@ func (p *packer) untouched(v int) int {
 	return 1
 }
 
-// take removes what the last spread used from the room of the kinds still to come.
+// take subtracts the capacity that the last spread used from the room of the kinds not packed yet.
 func (p *packer) take(k int, later []int) {
 	for _, s := range p.piles {
 		left, ok := p.taken[s.node]

@@ -1,20 +1,24 @@
 package topology
 
-import "cmp"
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
 
-// Place finds nodes for the members of the gang, or says why there are none. Nothing is changed; a placement takes effect
-// when the caller subtracts it from the ledger. An error is an *InputError: the question is wrong, and waiting would not
-// help.
+// Place finds nodes for the members of the gang, or the reasons why there are none. Nothing is changed; a placement
+// takes effect when the caller subtracts it from the ledger. An error is an *InputError: the question is wrong, and
+// waiting would not help.
 func Place(l Ledger, g Gang) (Placement, *Shortfall, error) {
 	r, err := check(l, g)
 	if err != nil {
 		return Placement{}, nil, err
 	}
 	a := newAsk(l, g, r)
-	if strays := a.strays(); strays != nil {
-		return Placement{}, strays, nil
+	if misplaced := a.misplaced(); misplaced != nil {
+		return Placement{}, misplaced, nil
 	}
-	counts := g.counts()
+	counts := slices.Collect(g.counts())
 	placed, err := a.first(counts[len(counts)-1])
 	if err != nil {
 		return Placement{}, nil, err
@@ -28,11 +32,11 @@ func Place(l Ledger, g Gang) (Placement, *Shortfall, error) {
 	return placed.answer(), nil, nil
 }
 
-// answer makes a placement of a plan.
+// answer turns the plan into a Placement. If its cost exceeds the proven bound, members of one kind first swap nodes (see improve).
 func (p *plan) answer() Placement {
 	a, weights := p.ask, p.ask.weights()
 	levels, cost := a.cost(*p, weights)
-	if cost > p.bound {
+	if cost > p.bound && !a.gang.boxed() { // the ranks of a box follow its axes
 		a.improve(p.nodes, weights)
 		levels, cost = a.cost(*p, weights)
 	}
@@ -47,24 +51,22 @@ func (p *plan) answer() Placement {
 	}
 }
 
-// counts returns how many first members an elastic gang may have, ascending: all of them for other gangs. Equal segments
+// counts yields how many first members an elastic gang may have, ascending: all of them for other gangs. Equal segments
 // are taken whole.
-func (g Gang) counts() []int {
-	var counts []int
-	for n := cmp.Or(g.Min, len(g.Members)); n <= len(g.Members); n++ {
-		if g.whole(n) {
-			counts = append(counts, n)
+func (g Gang) counts() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := cmp.Or(g.Min, len(g.Members)); n <= len(g.Members); n++ {
+			if g.whole(n) && !yield(n) {
+				return
+			}
 		}
 	}
-	return counts
 }
 
 // least is the smallest of counts, 0 if there is none.
 func (g Gang) least() int {
-	for n := cmp.Or(g.Min, len(g.Members)); n <= len(g.Members); n++ {
-		if g.whole(n) {
-			return n
-		}
+	for n := range g.counts() {
+		return n
 	}
 	return 0
 }
@@ -95,11 +97,12 @@ func (a *ask) first(n int) (*plan, error) {
 }
 
 // most plans the largest of the counts that fits; nil if none does. Fewer members fit wherever more do, so the search
-// halves what is left.
+// is binary: of 4 to 9 members on 7 nodes it tries 6, 8 and 7 (ExamplePlace_elastic).
 func (a *ask) most(counts []int) *plan {
 	var best *plan
 	for low, high := 0, len(counts)-1; low <= high; {
 		middle := low + (high-low)/2
+		// A wrong question has failed for the whole gang already, which was planned first.
 		if p, err := a.first(counts[middle]); p != nil && err == nil {
 			best = p
 			low = middle + 1

@@ -13,7 +13,10 @@ type plan struct {
 // plan decides: on the one layout of the tree, or on one of two (see crossed), or for many kinds by packing. It reports
 // false if the members do not fit.
 func (a *ask) plan() (plan, bool, error) {
-	if c := a.census(); c != nil {
+	if a.gang.boxed() {
+		return a.boxPlan()
+	}
+	if c := a.table(); c != nil {
 		if p, ok := c.onOneNode(a); ok {
 			return p, true, nil
 		}
@@ -35,15 +38,19 @@ func (a *ask) plan() (plan, bool, error) {
 
 // plan returns the best plan on one layout.
 func (s *solver) plan() (plan, bool) {
+	var p plan
 	c, ok := s.best()
-	if !ok {
-		return plan{}, false
+	if ok {
+		p = plan{nodes: s.ranked(s.trace(c.v)), bound: c.cost, least: s.fewestDomains()}
 	}
-	return plan{nodes: s.ranked(s.trace(c.v)), bound: c.cost, least: s.least()}, true
+	if s.table != nil {
+		s.table.retain(s.classes)
+	}
+	return p, ok
 }
 
-// roughly decides when no exact plan keeps the spares: the best plan without them if it happens to keep them, or the
-// solver's, which may miss a better one. The bound is the cost without spares.
+// roughly plans where no exact plan leaves the spares unused: the best plan without the rule if it leaves them unused
+// anyway, or else the solver's, which may miss a better one. The bound is the cost without spares.
 func (a *ask) roughly(s *solver) (plan, bool, error) {
 	r := a.rules
 	r.spares = -1
@@ -58,14 +65,18 @@ func (a *ask) roughly(s *solver) (plan, bool, error) {
 	return p, ok, nil
 }
 
-// fits reports whether there is a plan, without making one where that can be told from less.
+// fits reports whether there is a plan, without making one where counts suffice.
 func (a *ask) fits() (bool, error) {
+	if a.gang.boxed() {
+		found := a.boxes()
+		return len(found) > 0 && found[0].Fits(), nil
+	}
 	ls := a.ledger.Tree.layout()
 	if !a.exact() || ls.crossed() || a.rules.spares >= 0 {
 		_, ok, err := a.plan()
 		return ok, err
 	}
-	if g := a.census(); g != nil {
+	if g := a.table(); g != nil {
 		return g.fits(), nil
 	}
 	s := newSolver(a, ls.first(), a.weights(), a.rules)
@@ -77,27 +88,27 @@ func (a *ask) fits() (bool, error) {
 	return false, nil
 }
 
-// census is what was counted before about the question, nil if nothing was.
-func (a *ask) census() *census { return a.censusIn(a.ledger) }
+// table returns the earlier counts for the question, nil if there are none.
+func (a *ask) table() *subtreeTable { return a.tableIn(a.ledger) }
 
-// censusIn is that of another ledger of the same tree.
-func (a *ask) censusIn(l Ledger) *census {
+// tableIn is that of another ledger of the same tree.
+func (a *ask) tableIn(l Ledger) *subtreeTable {
 	if n := l.noted(); n != nil && a.plain() {
-		return n.census(a)
+		return n.table(a)
 	}
 	return nil
 }
 
-// cost returns what a placement uses at each level and what it costs in all.
+// cost returns the domains that a placement uses at each level, and its total cost.
 func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
-	groups := a.ledger.Tree.layout().groups
+	groups, numbers := a.ledger.Tree.layout().groups, a.ledger.Tree.layout().numbers
 	levels, total := make([]Use, len(groups)), int64(0)
 	at := make([]int32, len(p.nodes))
 	for l, group := range groups {
 		for i, node := range p.nodes {
 			at[i] = group[node]
 		}
-		used := distinct(at)
+		used := distinct(at, numbers)
 		levels[l] = Use{
 			Domains: used, Least: min(p.least[l], used), Cost: weights[l] * a.gang.Communication.edges(at),
 		}
@@ -106,22 +117,31 @@ func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 	return levels, total
 }
 
-// distinct is how many places there are.
-func distinct(at []int32) int {
-	const few = 16
-	if len(at) > few {
+// distinct returns the number of different places, which are less than numbers.
+func distinct(at []int32, numbers int) int {
+	const few, dense = 16, 8 // up to few are compared with each other; a bit per number pays from one place in dense on
+	n := 0
+	switch {
+	case len(at) <= few:
+		for i, place := range at {
+			if !slices.Contains(at[:i], place) {
+				n++
+			}
+		}
+	case len(at) < numbers/dense:
 		used := make(map[int32]struct{})
 		for i, place := range at {
 			if i == 0 || place != at[i-1] {
 				used[place] = struct{}{}
 			}
 		}
-		return len(used)
-	}
-	n := 0
-	for i, place := range at {
-		if !slices.Contains(at[:i], place) {
-			n++
+		n = len(used)
+	default:
+		used := make([]bool, numbers)
+		for _, place := range at {
+			if !used[place] {
+				used[place], n = true, n+1
+			}
 		}
 	}
 	return n

@@ -16,8 +16,8 @@ import (
 )
 
 // each holds a property against scenes drawn from two numbers that rapid draws. Drawing every choice would shrink better,
-// but rapid favors small choices so much that few gangs would need more than one node, and small numbers so much that
-// one scene for each would often be the same; scenes are small enough to read as they are.
+// but rapid favors small choices so much that few gangs would need more than one node, and small numbers so much that one
+// scene for each would often be the same; scenes are small enough to be read unshrunk.
 func each(t *testing.T, options topologytest.Options, property func(*rapid.T, topologytest.Scene, *rand.Rand)) {
 	t.Helper()
 	const scenes = 30
@@ -46,14 +46,59 @@ func place(t *rapid.T, s topologytest.Scene) (topology.Placement, bool) {
 	return p, short == nil && err == nil
 }
 
-// refusable reports whether the error is one that drawn scenes may meet: rules that no fleet of this form could keep, or
-// that are not combined.
+// refusable reports whether the error is one that drawn scenes may meet: rules that no fleet of this form could
+// satisfy, or that are not combined.
 func refusable(err error) bool {
 	return errors.Is(err, topology.ErrTooLarge) || errors.Is(err, topology.ErrCombination) ||
 		errors.Is(err, topology.ErrUnequal)
 }
 
-func TestPlacementsKeepTheRules(t *testing.T) {
+// All members together, each node by itself: a sum per resource, and no other check.
+func TestP1_TakesOnlyWhatIsFree(t *testing.T) {
+	each(t, anything(), func(t *rapid.T, s topologytest.Scene, _ *rand.Rand) {
+		p, ok := place(t, s)
+		if !ok {
+			return
+		}
+		taken := make([]map[int]int64, len(s.Nodes))
+		for rank, node := range p.Nodes {
+			m := s.Gang.Members[rank]
+			if m.Placed {
+				continue // Free already excludes its demand
+			}
+			shape := s.Gang.Shapes[m.Shape]
+			if shape.Barred != nil && shape.Barred[node] != "" {
+				t.Fatalf("%s\n%s is barred from %s: %s", s, m.Name, s.Nodes[node].Name, shape.Barred[node])
+			}
+			if taken[node] == nil {
+				taken[node] = make(map[int]int64)
+			}
+			for resource, amount := range shape.Demand {
+				taken[node][resource] += amount
+			}
+		}
+		for node, amounts := range taken {
+			for resource, amount := range amounts {
+				free := int64(0)
+				if resource < len(s.Free[node]) {
+					free = s.Free[node][resource]
+				}
+				if amount > max(free, 0) {
+					t.Fatalf(
+						"%s\ntakes %d of resource %d of %s, %d is free",
+						s,
+						amount,
+						resource,
+						s.Nodes[node].Name,
+						free,
+					)
+				}
+			}
+		}
+	})
+}
+
+func TestP2_PlacementsKeepEveryRule(t *testing.T) {
 	each(t, anything(), func(t *rapid.T, s topologytest.Scene, _ *rand.Rand) {
 		p, ok := place(t, s)
 		if !ok {
@@ -65,8 +110,8 @@ func TestPlacementsKeepTheRules(t *testing.T) {
 	})
 }
 
-// What a placement says of itself is true.
-func TestPlacementsAddUp(t *testing.T) {
+// The levels and the cost in a placement are those of its nodes.
+func TestPlacement_LevelsAddUp(t *testing.T) {
 	each(t, anything(), func(t *rapid.T, s topologytest.Scene, _ *rand.Rand) {
 		p, ok := place(t, s)
 		if !ok {
@@ -97,7 +142,7 @@ func TestPlacementsAddUp(t *testing.T) {
 	})
 }
 
-func TestWithinIsTheSmallestDomain(t *testing.T) {
+func TestPlacement_WithinIsTheSmallestDomain(t *testing.T) {
 	options := topologytest.Options{Shapes: 2, Rules: topologytest.Rules()}
 	each(t, options, func(t *rapid.T, s topologytest.Scene, _ *rand.Rand) {
 		p, ok := place(t, s)
@@ -123,7 +168,7 @@ func TestWithinIsTheSmallestDomain(t *testing.T) {
 }
 
 // Ranks in path order make a ring cross a level once per domain used.
-func TestRanksFollowThePath(t *testing.T) {
+func TestP6_RanksFollowThePath(t *testing.T) {
 	options := topologytest.Options{Shapes: 1, Rules: []topologytest.Rule{
 		topologytest.Required, topologytest.Spread, topologytest.PerNode, topologytest.Elastic,
 		topologytest.Spares, topologytest.Preferred, topologytest.Weights,
@@ -153,7 +198,7 @@ func TestRanksFollowThePath(t *testing.T) {
 	})
 }
 
-func TestFreeingANodeNeverCostsMore(t *testing.T) {
+func TestP10_FreeingANodeNeverCostsMore(t *testing.T) {
 	options := topologytest.Options{
 		Shapes: 1, Rules: topologytest.Rules(topologytest.Placed, topologytest.Elastic, topologytest.Spares),
 	}
@@ -204,11 +249,11 @@ func renamed(
 }
 
 // Names decide between equals and about nothing else.
-func TestRelabellingChangesNothing(t *testing.T) {
+func TestP7_OtherNamesChangeNoCost(t *testing.T) {
 	options := topologytest.Options{Shapes: 1, Rules: topologytest.Rules(topologytest.Placed)}
 	each(t, options, func(t *rapid.T, s topologytest.Scene, r *rand.Rand) {
 		if r := row(s); r != oneKind && r != oneKindSpared {
-			return // names may decide what a search finds
+			return // names may change the result of a search
 		}
 		values := make([][]int, len(s.Levels))
 		for l := range values {
@@ -236,7 +281,7 @@ func TestRelabellingChangesNothing(t *testing.T) {
 }
 
 // Where the order of names stays, so does the whole answer, whatever the order in which the nodes are given.
-func TestOrderAndOtherLabelsChangeNothing(t *testing.T) {
+func TestP7_OrderAndOtherLabelsChangeNothing(t *testing.T) {
 	each(t, anything(), func(t *rapid.T, s topologytest.Scene, r *rand.Rand) {
 		order := r.Perm(len(s.Nodes))
 		longer := func(_ int, v string) string { return "rack-" + v[1:] + "0" }
@@ -259,7 +304,7 @@ func TestOrderAndOtherLabelsChangeNothing(t *testing.T) {
 	})
 }
 
-func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
+func TestP7_TheSameQuestionHasTheSameAnswer(t *testing.T) {
 	each(t, anything(), func(t *rapid.T, s topologytest.Scene, _ *rand.Rand) {
 		before := s.String()
 		p, short, err := s.Place()
@@ -275,7 +320,7 @@ func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
 }
 
 // Late members have a place like all others.
-func TestLateMembersArePlaced(t *testing.T) {
+func TestPlace_LateMembersLikeAllOthers(t *testing.T) {
 	each(t, anything(), func(t *rapid.T, s topologytest.Scene, r *rand.Rand) {
 		later := s.Clone()
 		for m := range later.Gang.Members {
@@ -290,7 +335,7 @@ func TestLateMembersArePlaced(t *testing.T) {
 }
 
 // A shortfall counts every node once, and the nearest domain first.
-func TestShortfallsAddUp(t *testing.T) {
+func TestP8_ShortfallsAddUp(t *testing.T) {
 	options := topologytest.Options{Shapes: 3, Rules: []topologytest.Rule{topologytest.Required}}
 	each(t, options, func(t *rapid.T, s topologytest.Scene, _ *rand.Rand) {
 		_, short, err := s.Place()

@@ -8,13 +8,13 @@ import (
 	"unicode"
 )
 
-// String says it in one line that a person can act on.
+// String returns one line that a user can act on.
 func (s *Shortfall) String() string {
 	if s.Stray != "" {
 		return oneLine("cannot be completed: running member " + s.Stray + " is where the gang's rules do not allow it")
 	}
 	parts := []string{s.need()}
-	for _, part := range []string{s.unoffered(), s.near(), s.wider(), s.limits(), s.obstacles(), s.never()} {
+	for _, part := range []string{s.unoffered(), s.missing(), s.near(), s.wider(), s.limits(), s.obstacles(), s.never()} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -22,7 +22,7 @@ func (s *Shortfall) String() string {
 	return oneLine(strings.Join(parts, "; "))
 }
 
-// oneLine keeps the caller's names and rules from breaking a line.
+// oneLine replaces control characters in the caller's names and rules, which would break a line.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -32,7 +32,7 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// label is how prose speaks of a level: its name and key, or what there is of them.
+// label returns the name of a level for prose: its name and key, or those of them that there are.
 func (l Level) label() string {
 	if l.Name == "" || l.Name == l.Key {
 		return l.Key
@@ -41,13 +41,17 @@ func (l Level) label() string {
 }
 
 func (s *Shortfall) need() string {
-	if s.Level == (Level{}) {
-		return "needs " + quantity(s.Members, "member")
+	text := "needs " + quantity(s.Members, "member")
+	if s.TPU != "" {
+		text += " on TPU slices " + s.TPU
 	}
-	return "needs " + quantity(s.Members, "member") + " in one " + s.Level.label()
+	if s.Level == (Level{}) {
+		return text
+	}
+	return text + " in one " + s.Level.label()
 }
 
-// unoffered names what would have to be added to the cluster, or is misspelled.
+// unoffered names the resources that would have to be added to the cluster, or are misspelled.
 func (s *Shortfall) unoffered() string {
 	if len(s.Unoffered) == 0 {
 		return ""

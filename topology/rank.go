@@ -5,37 +5,45 @@ import (
 	"slices"
 )
 
-// ranking gives the places found to the members. The order is depth-first, so that a ring enters each domain once:
-// by label path, but with the branch of the members that come before all others (a launcher) first at every level, and
-// the branch of the last, shorter segment last.
+// ranking gives the places found to the members. The order is depth-first, so that a ring enters each domain once: by
+// label path, but with the branch of the members that precede all others (a launcher) first at every level, and the
+// branch of the last, shorter segment last. With two members in each of racks r1 and r2 the ring r1/1 r1/2 r2/1 r2/2
+// crosses twice, and r1/1 r2/1 r1/2 r2/2 would four times; if the launcher, rank 0, is on r2/1, the order is r2/1 r2/2
+// r1/1 r1/2. The best linear arrangement of a ring on a tree is this one, since a domain that is used must be entered
+// once.
 type ranking struct {
 	*ask
 	lay *layout
 	// segment is the ladder position of the segments' level, -1 for none.
 	segment int
-	// turn says of a vertex whether it is visited before (-1) or after (1, 2) its siblings.
+	// turn is the order of a vertex: before (-1) or after (1, 2) its siblings.
 	turn map[int]int
 }
 
 // ranked returns the node of every member, by rank.
 func (s *solver) ranked(t trace) []int {
 	r := ranking{ask: s.ask, lay: s.lay, segment: s.segment, turn: make(map[int]int)}
-	r.mark(t.spots, t.short)
-	spots := r.ordered(t.spots)
+	r.mark(&t)
+	r.order(t.spots)
 	nodes := make([]int, len(s.gang.Members))
-	for i, m := range s.gang.Members {
-		nodes[i] = m.Node
+	if len(s.placedOn) > 0 {
+		for i, m := range s.gang.Members {
+			nodes[i] = m.Node
+		}
 	}
 	for i, k := range s.kinds {
-		var places []int
-		for _, spot := range spots {
-			for range spot.counts[i] {
+		places := make([]int, 0, len(k.ranks))
+		for _, spot := range t.spots {
+			for range t.members(spot, i) {
 				places = append(places, spot.node)
 			}
 		}
 		ranks := k.ranks
 		if i == 0 && len(s.segments.broken) > 0 {
 			ranks = r.mended(places)
+		}
+		if len(ranks) == len(nodes) && len(s.segments.broken) == 0 {
+			return places // all ranks, ascending
 		}
 		for j, rank := range ranks {
 			nodes[rank] = places[j]
@@ -45,7 +53,7 @@ func (s *solver) ranked(t trace) []int {
 }
 
 // mark fills turn.
-func (r *ranking) mark(spots []spot, short int) {
+func (r *ranking) mark(t *trace) {
 	if main := r.kinds[0].ranks; len(main) > 0 {
 		for i, k := range r.kinds[1:] {
 			turn := 0
@@ -54,15 +62,15 @@ func (r *ranking) mark(spots []spot, short int) {
 			} else if first > main[len(main)-1] {
 				turn = 1
 			}
-			for _, s := range spots {
-				if s.counts[i+1] > 0 {
+			for _, s := range t.spots {
+				if t.members(s, i+1) > 0 {
 					r.turnUp(r.lay.leaves[s.node], turn)
 				}
 			}
 		}
 	}
-	if short >= 0 {
-		r.turnUp(short, 2) // whatever else is last there: its ranks are
+	if t.short >= 0 {
+		r.turnUp(t.short, 2) // whatever else is last there: its ranks are
 	}
 }
 
@@ -72,11 +80,10 @@ func (r *ranking) turnUp(v, turn int) {
 	}
 }
 
-// ordered sorts the places as the ring visits them.
-func (r *ranking) ordered(spots []spot) []spot {
+// order sorts places that are in depth-first order as the ring visits them.
+func (r *ranking) order(spots []spot) {
 	if len(r.turn) == 0 {
-		slices.SortFunc(spots, func(a, b spot) int { return cmp.Compare(r.lay.leaves[a.node], r.lay.leaves[b.node]) })
-		return spots
+		return
 	}
 	paths := make(map[int][]int, len(spots))
 	for _, s := range spots {
@@ -95,7 +102,6 @@ func (r *ranking) ordered(spots []spot) []spot {
 			return cmp.Or(cmp.Compare(r.turn[x], r.turn[y]), cmp.Compare(x, y))
 		})
 	})
-	return spots
 }
 
 // mended returns the ranks of the main kind in the order of the places: in each domain of the segments' level first

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Reservation is when and where a waiting gang can start.
+// Reservation is the time and the place at which a waiting gang can start.
 type Reservation struct {
 	// At is the end of the running gangs that make the last room, Now if there is room already.
 	At int64
-	// Placement is where the gang goes then if nothing else has changed.
+	// Placement is the gang's then if nothing else has changed.
 	Placement Placement
 	// then is the ledger at that instant, while nothing changes in the book that it was made from.
-	then *outlook
+	then *futureLedger
 }
 
 // Earliest is Reserve without the reason if the gang never fits, which takes longer to find out than the rest.
@@ -21,20 +21,23 @@ func Earliest(l Ledger, g Gang, running []Running) (Reservation, bool, error) {
 	if err != nil {
 		return Reservation{}, false, err
 	}
-	if counted := a.census(); counted != nil {
-		r, short, err := a.await(counted, running, g)
+	if counted := a.table(); counted != nil {
+		r, short, err := a.reserveByTable(counted, running, g)
 		return r, short == nil && err == nil, err
 	}
 	r, short, err := Reserve(l, g, running)
 	return r, short == nil && err == nil, err
 }
 
-// Now is the instant of a reservation for which nobody has to end. It is before all ends.
+// Now is the instant of a reservation that needs no gang to end. It is before all ends.
 const Now = math.MinInt64
 
-// Reserve finds the earliest instant at which the gang fits if the running gangs end when they are expected to, and
-// where it goes then. Gangs that end at the same instant leave together; those of which no end is known stay. An elastic
-// gang starts as soon as its minimum fits. An end that should have come already is taken for one to come.
+// Reserve finds the earliest instant at which the gang fits if the running gangs end as expected, and its placement
+// then. Gangs that end at the same instant leave together; those without a known end stay. An elastic gang starts as
+// soon as its minimum fits. An overdue end counts as a future one.
+//
+// Two members, nodes that become free at 10, 20 and 30: they start at 20, on the first two (ExampleReserve). The search
+// over the instants is binary, since a gang that fits at one fits at all that follow: of 1,000 ends ten are tried.
 //
 // The shortfall is that of the ledger when all gangs with a known end have left.
 func Reserve(l Ledger, g Gang, running []Running) (Reservation, *Shortfall, error) {
@@ -42,8 +45,8 @@ func Reserve(l Ledger, g Gang, running []Running) (Reservation, *Shortfall, erro
 	if err != nil {
 		return Reservation{}, nil, err
 	}
-	if counted := a.census(); counted != nil {
-		r, short, err := a.await(counted, running, g)
+	if counted := a.table(); counted != nil {
+		r, short, err := a.reserveByTable(counted, running, g)
 		if short != nil && err == nil && a.ledger.noted().explains {
 			l.notes = nil
 			return Reserve(l, g, running)
@@ -53,12 +56,12 @@ func Reserve(l Ledger, g Gang, running []Running) (Reservation, *Shortfall, erro
 	if err = checkRunning(l, running); err != nil {
 		return Reservation{}, nil, err
 	}
-	if a.strays() != nil {
+	if a.misplaced() != nil {
 		_, short, err := Place(l, g)
 		return Reservation{}, short, err
 	}
 	instants := ends(running)
-	// Departures only help, so the search halves what is left. The last instant is not asked about: Place says no.
+	// Departures only help, so the search is binary. The last instant is not evaluated: Place returns its shortfall.
 	low, high := 0, len(instants)-1
 	for low < high {
 		middle := low + (high-low)/2
@@ -110,9 +113,10 @@ func (a *ask) in(l Ledger) *ask {
 }
 
 // Admit places a gang that wants to start before the one that waits, the head, if that does not delay the head's
-// reservation: if it is expected to end by then (end; EndUnknown if nobody knows), or if the head fits at that instant
+// reservation: if it is expected to end by then (end; EndUnknown if unknown), or if the head fits at that instant
 // beside it. Its own best placement is tried first, then one without the nodes that are reserved; if that would delay
-// the head too, all nodes are said to be reserved.
+// the head too, all nodes count as reserved. The head is to start at 20 on both nodes of a rack: a gang of one member
+// passes until 20, and until 30 only if a third node is there (ExampleReserve).
 //
 // The ledger and the running gangs are those of the moment of asking. When the head does not fit at the instant of its
 // reservation any more, only gangs that end by then pass. An elastic head is not promised more than its minimum.
@@ -124,21 +128,21 @@ func (r Reservation) Admit(l Ledger, running []Running, head, c Gang, end int64)
 	return r.AdmitAt(l, running, Passer{Gang: c, End: end, Placement: p}, head)
 }
 
-// Passer is a gang that wants to start before the one that waits, and where it goes if nothing is reserved.
+// Passer is a gang that wants to start before the head, and its placement if nothing is reserved.
 type Passer struct {
 	Gang      Gang
 	End       int64
 	Placement Placement
 }
 
-// AdmitAt is Admit for a gang of which Place has told already where it goes if nothing is reserved.
+// AdmitAt is Admit for a gang with an answer of Place for the fleet without reservations.
 func (r Reservation) AdmitAt(l Ledger, running []Running, of Passer, head Gang) (Placement, *Shortfall, error) {
 	c, p := of.Gang, of.Placement
 	a, err := newLeast(l, head)
 	if err != nil {
 		return Placement{}, nil, err
 	}
-	then, known := r.foreseen(l)
+	then, known := r.futureOf(l)
 	if !known {
 		if err = checkRunning(l, running); err != nil {
 			return Placement{}, nil, err
@@ -162,9 +166,9 @@ func (r Reservation) AdmitAt(l Ledger, running []Running, of Passer, head Gang) 
 	return p, nil, nil // nothing of it waits for a place
 }
 
-// Outside places a gang that wants to start before the head where nothing is reserved. It is for a reservation of which nobody
-// knows the instant: Admit lets pass whoever is gone by then, and those who are not only as far as there is room beside the head
-// when all others have left; if that is someday, such are all who come, one after another.
+// Outside places a gang that wants to start before the head where nothing is reserved. It is for a reservation without
+// a known instant: Admit lets pass gangs that have ended by then, and others only as far as there is room beside the
+// head when all others have left; without an instant, that would be all gangs that arrive, one after another.
 func (r Reservation) Outside(l Ledger, head, c Gang) (Placement, *Shortfall, error) {
 	return outside(l, r.reserved(l, head), head, c)
 }
@@ -172,7 +176,7 @@ func (r Reservation) Outside(l Ledger, head, c Gang) (Placement, *Shortfall, err
 // outside places a gang that would fit if nothing were reserved.
 func outside(l Ledger, reserved []bool, head, c Gang) (Placement, *Shortfall, error) {
 	if l.noted() != nil {
-		if a, err := newLeast(l, c); err == nil && a.census() != nil {
+		if a, err := newLeast(l, c); err == nil && a.table() != nil {
 			p, short, err := a.offLimits(reserved, c)
 			if short == nil || !l.noted().explains {
 				return p, short, err
@@ -188,14 +192,14 @@ func outside(l Ledger, reserved []bool, head, c Gang) (Placement, *Shortfall, er
 
 // keeps reports whether the head of the queue fits.
 func (a *ask) keeps() (bool, error) {
-	if a.strays() != nil {
+	if a.misplaced() != nil {
 		return false, nil
 	}
 	return a.fits()
 }
 
-// reserved says which nodes the head is to have: those of its placement and, if it spares nodes, all in the domains that
-// it spares them in.
+// reserved marks the nodes that the head is to have: those of its placement and, if it spares nodes, all in the domains
+// that it spares them in.
 func (r Reservation) reserved(l Ledger, head Gang) []bool {
 	nodes := make([]bool, l.Len())
 	for _, node := range r.Placement.Nodes {

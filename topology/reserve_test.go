@@ -59,7 +59,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-func TestReserveSaysWhy(t *testing.T) {
+func TestReserve_SaysWhy(t *testing.T) {
 	y := newYard(t, "000")
 	y.run("a", 0, 10, 0)
 	y.run("b", 0, topology.EndUnknown, 1, 2)
@@ -139,7 +139,7 @@ func (y *yard) commit(c topology.Gang, p topology.Placement, end int64) *yard {
 	return after
 }
 
-func TestReserveIsEarliestAndAdmitNeverDelays(t *testing.T) {
+func TestReserve_IsEarliestAndAdmitNeverDelays(t *testing.T) {
 	rounds := 2000
 	if testing.Short() {
 		rounds = 500

@@ -1,16 +1,20 @@
 package topology
 
-// Shortfall is the answer no: what was tried, how near it came, and what stood in the way. It is not an error: the same
-// question may be answered otherwise when the ledger changes.
+// Shortfall is the answer no: the question, the nearest domains, and the obstacles. It is not an error: the answer may
+// differ when the ledger changes.
 //
 // Outside, Barred, Full and Open count every node of the tree once. For a gang of several kinds they are those of the
 // kind that lacked places in the nearest domain.
 type Shortfall struct {
 	Gang string
-	// Members is how many had to be placed: of an elastic gang the fewest that would do.
+	// Members is the number to be placed: of an elastic gang the fewest that would do.
 	Members int
 	// Level is the required level; the zero Level if none was required and the whole fleet is too small.
 	Level Level
+	// TPU is the shape of the TPU slices that members ask for; empty for none.
+	TPU string
+	// Box is the shape that the gang asks for; empty for none. Nearest are the tori then, each by its best box.
+	Box string
 	// Nearest are the domains of that level that hold most of the members, at most three, best first.
 	Nearest []Near
 	// Levels is the nearest domain of every level of the tree, outermost first, where a level has one: it shows how far
@@ -29,7 +33,7 @@ type Shortfall struct {
 	Stray string
 	// Outside is the number of nodes that lack the label of a level that a rule is about.
 	Outside int
-	// Barred are the rules that keep members from nodes inside the level, the one with most nodes first.
+	// Barred are the rules that bar members from nodes inside the level, the one with most nodes first.
 	Barred []Rule
 	// Full is the number of nodes without room for a single member.
 	Full int
@@ -37,22 +41,23 @@ type Shortfall struct {
 	Open int
 }
 
-// Near is a domain that came close.
+// Near is a domain that nearly holds the gang.
 type Near struct {
 	Domain Domain
-	// Holds is how many of the members it holds, Lacks how many more it would have to hold.
+	// Holds is the number of members that it holds, Lacks the number of further members that it would have to hold.
 	Holds, Lacks int
-	// Full are the nodes in it that nothing but other load keeps from holding a member: some of it would have to leave.
+	// Full is the number of nodes in it that only other load prevents from holding a member: some of it would have to
+	// leave.
 	Full int
 }
 
-// Limit is a rule of the gang and how many more members the nearest domain would hold without it.
+// Limit is a rule of the gang and the number of further members that the nearest domain would hold without it.
 type Limit struct {
 	Rule    string
 	Members int
 }
 
-// Rule is what bars members from nodes, in the caller's words, and from how many.
+// Rule is the reason that bars members from nodes, in the caller's words, and the number of these nodes.
 type Rule struct {
 	Rule  string
 	Nodes int

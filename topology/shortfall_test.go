@@ -7,7 +7,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-func TestShortfallSaysItInOneLine(t *testing.T) {
+func TestShortfall_OneLine(t *testing.T) {
 	clique := topology.Level{Name: "clique", Key: topology.LabelClique}
 	rack := topology.Domain{Level: clique, Path: []string{"su-1", "leaf-1", "rack-3"}}
 	near := []topology.Near{{Domain: rack, Holds: 14}}
@@ -37,7 +37,7 @@ func TestShortfallSaysItInOneLine(t *testing.T) {
 }
 
 // A resource that no node has is named, and one that is only used up is not.
-func TestShortfallNamesWhatNobodyOffers(t *testing.T) {
+func TestShortfall_NamesWhatNoNodeOffers(t *testing.T) {
 	tree, err := topology.NewTree(nil, []topology.Node{{Name: "a"}, {Name: "b"}})
 	if err != nil {
 		t.Fatal(err)

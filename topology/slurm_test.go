@@ -18,7 +18,7 @@ type slurmFleet struct {
 	free    []int
 }
 
-// level is what the blocks of a size are called.
+// level returns the name of the blocks of a size.
 func (f slurmFleet) level(size int) string { return fmt.Sprintf("block-%d", size) }
 
 func (f slurmFleet) ledger(t *testing.T) topology.Ledger {
@@ -91,7 +91,7 @@ type slurmCase struct {
 	slurmFleet
 	nodes int
 	slurm []int
-	// ours is our answer if it is another one, because says why.
+	// ours is our answer if it is another one, because the reason.
 	ours    []int
 	because string
 }
@@ -127,7 +127,7 @@ func (c slurmCase) check(t *testing.T, g topology.Gang) {
 // The tree plugin: the lowest switch with enough nodes; inside it as few leaves as possible, best fit. A gang without
 // rules asks for the same. Not expressed: --switches=N@time, a limit on leaves that time lifts. Costs have no limits,
 // and this package has no time; a gang that must have one leaf requires the level.
-func TestSlurmTree(t *testing.T) {
+func TestSlurm_Tree(t *testing.T) {
 	two := []int{6, 12}
 	for _, c := range []slurmCase{
 		{
@@ -171,9 +171,9 @@ func TestSlurmTree(t *testing.T) {
 
 // The block plugin. A job stays inside one aggregated block of the smallest size that could hold it, whose boundaries
 // are fixed, and waits otherwise: that is our required level. Inside it takes as few base blocks as it can, best fit.
-// Not expressed: --exclusive=topo, which keeps other jobs out of the block, and is the ledger's to say.
-// Nor torus3d: geometry is not covered.
-func TestSlurmBlock(t *testing.T) {
+// Not expressed: --exclusive=topo, which excludes other jobs from the block; the caller's ledger would do so. Nor
+// torus3d: geometry is not covered.
+func TestSlurm_Block(t *testing.T) {
 	four := []int{4, 8, 16}
 	for _, c := range []slurmCase{
 		{
@@ -230,8 +230,8 @@ func TestSlurmBlock(t *testing.T) {
 	}
 }
 
-// What waits in Slurm because it is strict is placed by us if nothing is required, over as little as it can be.
-func TestSlurmBlockWithoutStrictness(t *testing.T) {
+// We place a job that waits in Slurm because Slurm is strict, if nothing is required, over as few domains as possible.
+func TestSlurm_BlockWithoutStrictness(t *testing.T) {
 	for _, c := range []slurmCase{
 		{
 			name: "over two base blocks", slurmFleet: slurmFleet{sizes: []int{4, 8, 16}, free: []int{2, 2, 3, 0}},
@@ -246,9 +246,9 @@ func TestSlurmBlockWithoutStrictness(t *testing.T) {
 	}
 }
 
-// --segment=S: each segment inside one base block, the segments anywhere in the aggregated block. Where Slurm does not say
-// which base blocks, the fewest are meant: they cost least.
-func TestSlurmSegments(t *testing.T) {
+// --segment=S: each segment inside one base block, the segments anywhere in the aggregated block. Where Slurm does not
+// name the base blocks, the fewest are meant: they cost least.
+func TestSlurm_Segments(t *testing.T) {
 	four := []int{4, 8, 16}
 	for _, c := range []struct {
 		slurmCase
@@ -315,8 +315,8 @@ func TestSlurmSegments(t *testing.T) {
 	}
 }
 
-// What Slurm rejects when the job is submitted is an error here: waiting would not help.
-func TestSlurmRejects(t *testing.T) {
+// A job that Slurm rejects at submission is an error here: waiting would not help.
+func TestSlurm_Rejects(t *testing.T) {
 	fleet := slurmFleet{sizes: []int{4, 8, 16}, free: []int{4, 4, 4, 4}}
 	for _, c := range []struct {
 		name           string

@@ -6,9 +6,15 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// solver finds the cheapest way to put the members of an ask below a vertex of one layout: the tree knapsack of
-// reference/placement-algorithms.md §5a. It works bottom-up: the front of a vertex says what any number of members
-// costs there. Vertices that look the same share one front (see class).
+// solver finds the cheapest way to put the members of an ask below a vertex of one layout: the tree knapsack
+// (topology/DESIGN.md). It works bottom-up: the front of a vertex holds the cost of any number of members there.
+// Vertices that look the same share one front (see class).
+//
+// Example: two racks of 4 and 3 free nodes, 100 for a rack and 100 for a node. Their fronts, with the use of the rack
+// counted, are [0:0, 1:200, 2:300, 3:400, 4:500] and the same up to 3:400. Five members cost 700 as 4+1, 3+2 or 2+3:
+// 200 for two racks and 500 for five nodes. The block's front is [0:0, 1:200, … 4:500, 5:700, 6:800, 7:900]. Nodes that
+// hold one member each are counted once for all (see single), so the computed fronts are [0:0, 4:100] and [0:0, 3:100],
+// and [0:0, 4:100, 7:200] for the block.
 //
 // For a ring or a chain in the best rank order, the cost is the sum of w(level) over the domains used; for all-to-all
 // the sum of w(level)·s·(K-s) over the domains, s being the members inside and K all, halved in the end.
@@ -24,27 +30,29 @@ type solver struct {
 	few, many knapsack.Layers
 	mixFew    *knapsack.Mixer
 	mixMany   *knapsack.Mixer
-	// room[layer][node] is how many members of the main kind the node holds beside the small ones; -1 if these do not fit.
+	// room[layer][node] is the number of members of the main kind that the node holds beside the small ones; -1 if these
+	// do not fit.
 	room [][]int32
 	// whole is set if the members are of one kind and no node holds two. Then they use as many nodes wherever they are;
 	// single, if nodes therefore need not be counted as domains.
 	whole, single bool
-	// units are what each vertex holds of the main kind under the caps: members, or segments further out than their level.
+	// units are the numbers of the main kind that each vertex holds under the caps: members, or segments further out than
+	// their level.
 	units []int32
-	// caps are units for every layer; nil if units say it all (see countCaps).
-	caps [][]int32
+	// layerCapacity are units for every layer; nil if units suffice (see countLayerCapacity).
+	layerCapacity [][]int32
 	// fit counts the nodes below a vertex that could take a main member; nil unless there are spares.
 	fit []int32
-	// roughly is set if the spares are kept in a way that may miss a better one.
+	// roughly is set if spares are chosen in a way that may miss a better placement.
 	roughly bool
 	// placed, running and owed count, below each vertex, running members, segments that run, and lost members of these.
 	// They are nil if nothing runs.
 	placed, running, owed []int32
-	classes               classes
-	// labeled leaves out what a vertex costs at levels whose label it lacks.
+	classes               *classes
+	// labeled leaves out a vertex's cost at levels whose label it lacks.
 	labeled bool
-	// census has room, units and costs that were counted before; nil if they are counted for this question.
-	census *census
+	// table has room, units and costs that were counted before; nil if they are counted for this question.
+	table *subtreeTable
 	// narrowed is the last vertex whose cost was found by narrow.
 	narrowed narrowed
 }
@@ -69,25 +77,30 @@ func newSolver(a *ask, lay *layout, weights []int64, r rules) *solver {
 		s.countPlaced()
 		s.spares = noLevel // spares are there to be used now
 	}
-	if s.census = s.known(r); s.census == nil {
+	if s.table = s.known(r); s.table == nil {
 		s.countRoom()
 		s.countUnits()
-		s.countCaps()
+		s.countLayerCapacity()
 	}
-	s.classes = newClasses(s)
+	if s.classes == nil {
+		s.classes = newClasses(s)
+	}
 	return s
 }
 
-// known takes over what was counted before, nil if that does not answer the question.
-func (s *solver) known(r rules) *census {
+// known returns the counts of earlier questions, nil if they do not answer this one.
+func (s *solver) known(r rules) *subtreeTable {
 	n := s.ledger.noted()
 	if n == nil || r != s.rules || !s.plain() {
 		return nil
 	}
-	g := n.census(s.ask)
+	g := n.table(s.ask)
 	if g != nil {
 		s.room, s.units, s.whole = [][]int32{g.room}, g.units, g.several == 0
 		s.single = s.whole
+		if s.classes = g.classes; s.classes != nil {
+			s.classes.solver = s
+		}
 	}
 	return g
 }
@@ -114,7 +127,8 @@ func (s *solver) countRoom() {
 	}
 }
 
-// roomOn is how many members of the main kind fit on the node beside these small members, -1 if these do not.
+// roomOn returns the number of members of the main kind that fit on the node beside these small members, -1 if these do
+// not.
 func (s *solver) roomOn(node int, small []int) int {
 	if s.lay.leaves[node] < 0 || s.unlabelled(node) {
 		if sum(small) > 0 {
@@ -181,7 +195,8 @@ func (s *solver) addUp(counts []int32, node, n int) {
 	}
 }
 
-// countUnits fills units and fit, and keeps the smallest nodes of a domain as its spares if nodes hold several members.
+// countUnits fills units and fit, and reserves the smallest nodes of a domain as its spares if nodes hold several
+// members.
 func (s *solver) countUnits() {
 	if s.spares >= 0 {
 		s.countFit()
@@ -250,7 +265,7 @@ func (s *solver) bar(nodes []int) {
 	}
 }
 
-// spared reports whether a placement keeps the spares.
+// spared reports whether a placement leaves the spares unused.
 func (s *solver) spared(nodes []int) bool {
 	level := s.rules.spares
 	used := make(map[int]bool)
@@ -275,8 +290,8 @@ func (s *solver) count(counts []int32, v int) int {
 	return int(counts[v])
 }
 
-// limit is how many units of the main kind the rules allow in a vertex beside the small members of a layer, however
-// much room there is.
+// limit returns the number of units of the main kind that the rules allow in a vertex beside the small members of a
+// layer, whatever its room.
 func (s *solver) limit(v, layer int) int {
 	if s.segment >= 0 && s.lay.vertices[v].level < s.segment {
 		return s.limitSegments(v, layer)
@@ -323,7 +338,8 @@ func floor(a, b int) int {
 	return a / b
 }
 
-// members is how many members of the gang, running ones included, units of the main kind in a layer make in a vertex.
+// members returns the number of members of the gang in a vertex, running ones included, that units of the main kind in
+// a layer make.
 func (s *solver) members(v, units, layer int) int {
 	total := s.count(s.placed, v) + s.few.Sum(layer%s.few.Count())
 	if !s.inSegments(v) {
@@ -340,7 +356,7 @@ func (s *solver) inSegments(v int) bool {
 	return s.segment >= 0 && s.lay.vertices[v].level <= s.segment
 }
 
-// target is what a vertex that holds the whole gang must hold.
+// target returns the numbers that a vertex with the whole gang must hold.
 func (s *solver) target(v int) (units, layer int) {
 	if s.inSegments(v) {
 		return len(s.segments.full), s.many.Full()
@@ -348,7 +364,7 @@ func (s *solver) target(v int) (units, layer int) {
 	return len(s.kinds[0].ranks), s.few.Full()
 }
 
-// weight is what it costs to use the vertex at all: one edge for each level that it stands for.
+// weight returns the cost of using the vertex at all: one edge for each level that it stands for.
 func (s *solver) weight(v int) int64 {
 	u := s.lay.vertices[v]
 	w := int64(0)

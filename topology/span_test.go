@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Whoever may change a PodGroup may write what he likes there.
+// Any user who may change a PodGroup may write any value there.
 func TestSpanOf(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

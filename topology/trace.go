@@ -7,17 +7,20 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// spot is members on one node: how many of each kind, the main one first.
+// spot is members on one node. Without pointers, since the largest gangs have 100,000 of them.
 type spot struct {
-	node   int
-	counts []int
+	node int
+	// at indexes the first of the counts of its kinds in the trace's memory, the main one first.
+	at int
 }
 
-// trace finds the nodes for a target whose cost the fronts gave. In a vertex the children are asked in order of
-// preference, the roomiest first: each prefers to hold nothing, which keeps large domains whole, and else as much as
-// possible, which leaves the least behind.
+// trace finds the nodes for a target whose cost the fronts gave. In a vertex the children choose in order of
+// preference, the roomiest first: each prefers to hold nothing, which leaves large domains whole, and else as much as
+// possible, which leaves the least behind. Five members on racks of 4, 3 and 2 nodes: the first holds nothing, as the
+// others hold 5 for the same two racks; the second holds 3, which leaves 2 (ExamplePlace).
 type trace struct {
 	*solver
+	// spots are in depth-first order.
 	spots []spot
 	// memory holds the counts of all spots.
 	memory []int
@@ -38,6 +41,8 @@ func (s *solver) trace(v int) trace {
 		}
 	}
 	units, layer := s.target(v)
+	most := min(len(s.gang.Members), s.lay.vertices[v].last-s.lay.vertices[v].first)
+	t.spots, t.memory = make([]spot, 0, most), make([]int, 0, most*len(s.kinds))
 	t.fill(v, units, layer)
 	return t
 }
@@ -63,27 +68,63 @@ func (t *trace) fill(v, units, layer int) {
 		t.put(t.lay.nodes[u.first], units, layer)
 		return
 	}
+	if t.brimful(v, units) {
+		t.fillAll(v)
+		return
+	}
 	// The vertex's own children in the order in which those of the class's first vertex were combined.
 	kids := t.classes.kids(v)
 	shares := t.shares(v, kids, units, layer)
 	t.sort(kids, shares)
-	for i, kid := range kids {
-		t.fill(kid, shares[i].Units, shares[i].Layer)
+	for _, i := range depthFirst(kids) {
+		t.fill(kids[i], shares[i].Units, shares[i].Layer)
+	}
+}
+
+// depthFirst returns the places of the children in the layout's order.
+func depthFirst(kids []int) []int {
+	order := make([]int, len(kids))
+	for i := range order {
+		order[i] = len(kids) - 1 - i // children with equal room are in reverse order
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(kids[i], kids[j]) })
+	return order
+}
+
+// members returns the number of members of a kind that the spot holds.
+func (t *trace) members(s spot, kind int) int { return t.memory[s.at+kind] }
+
+// brimful reports whether so many units are all that the vertex holds, and no rule inside holds members back: then there is nothing to choose.
+func (t *trace) brimful(v, units int) bool {
+	inside := t.segment < t.lay.vertices[v].level && t.spread < 0 && t.spares < 0
+	return inside && units == int(t.units[v]) && len(t.room) == 1 && t.placed == nil
+}
+
+// fillAll fills every node of the vertex.
+func (t *trace) fillAll(v int) {
+	u := t.lay.vertices[v]
+	for _, node := range t.lay.nodes[u.first:u.last] {
+		if room := int(t.room[0][node]); room > 0 {
+			t.put(node, room, 0)
+		}
 	}
 }
 
 // put places members on a node.
 func (t *trace) put(node, units, layer int) {
 	from := len(t.memory)
-	t.memory = append(append(t.memory, units), t.few.Digits(layer)...)
-	t.spots = append(t.spots, spot{node, t.memory[from:len(t.memory):len(t.memory)]})
+	t.memory = append(t.memory, units)
+	if layer > 0 || len(t.kinds) > 1 {
+		t.memory = append(t.memory, t.few.Digits(layer)...)
+	}
+	t.spots = append(t.spots, spot{node, from})
 }
 
 // shares divides the units and the layer's members among the children.
 func (t *trace) shares(v int, kids []int, units, layer int) []knapsack.Share {
 	rest := t.rest(v)
 	if rest == nil {
-		return t.flatShares(kids, units)
+		return t.greedyShares(kids, units)
 	}
 	m, _ := t.mixerOf(v)
 	shares := make([]knapsack.Share, len(kids))
@@ -96,6 +137,13 @@ func (t *trace) shares(v int, kids []int, units, layer int) []knapsack.Share {
 
 // sort gives the larger shares of children that look the same to the first of them by name.
 func (t *trace) sort(kids []int, shares []knapsack.Share) {
+	full := true
+	for i, kid := range kids {
+		full = full && shares[i] == knapsack.Share{Units: int(t.units[kid])}
+	}
+	if full {
+		return // each as much as those that look the same
+	}
 	alike := make(map[int32][]int)
 	for i, kid := range kids {
 		class := t.classes.find(kid)
@@ -115,8 +163,8 @@ func (t *trace) sort(kids []int, shares []knapsack.Share) {
 	}
 }
 
-// rest returns what can be placed in the vertex's children from each on, nil if the children all offer the same.
-func (t *trace) rest(v int) []knapsack.Front {
+// rest returns the fronts of the vertex's children from each on, nil if the children all offer the same.
+func (t *trace) rest(v int) []knapsack.ParetoFront {
 	if t.top.v == v {
 		return t.top.rests
 	}
@@ -124,8 +172,8 @@ func (t *trace) rest(v int) []knapsack.Front {
 	return t.classes.all[t.classes.find(v)].rest
 }
 
-// flatShares chooses among children that cost the same: the fewest that hold the units.
-func (t *trace) flatShares(kids []int, units int) []knapsack.Share {
+// greedyShares chooses among children that cost the same: the fewest that hold the units.
+func (t *trace) greedyShares(kids []int, units int) []knapsack.Share {
 	sums := make([]int, len(kids)+1)
 	for i, kid := range kids {
 		sums[i+1] = sums[i] + int(t.units[kid])
@@ -134,7 +182,7 @@ func (t *trace) flatShares(kids []int, units int) []knapsack.Share {
 	for sums[fewest] < units {
 		fewest++
 	}
-	fee, _ := t.fee(kids)
+	fee, _ := t.uniformPrice(kids)
 	shares := make([]knapsack.Share, len(kids))
 	for i, kid := range kids {
 		last := i + fewest // with the next ones instead of this one

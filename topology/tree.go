@@ -14,8 +14,8 @@ type Node struct {
 	Labels map[string]string
 }
 
-// Domain is what nodes share at a level: the level and the label values from the outermost level down to it. A value is
-// empty where the domain's nodes lack the label of a level above. The zero Domain is the whole fleet.
+// Domain identifies nodes that share a level: the level and the label values from the outermost level down to it. A
+// value is empty where the domain's nodes lack the label of a level above. The zero Domain is the whole fleet.
 type Domain struct {
 	Level Level
 	Path  []string
@@ -34,11 +34,10 @@ func (d Domain) String() string {
 }
 
 // Tree holds the nodes of a fleet by domain. It never changes and may be shared freely: With and Without return another
-// tree, which has nearly everything in common with the first.
+// tree, which shares nearly everything with the first.
 //
-// NewTree numbers the nodes in label-path order, missing labels (empty values too) coming after those that are there.
-// The number of a node stays the same in all trees made from the first; that of a removed node is given to the next one
-// that comes.
+// NewTree numbers the nodes in label-path order, missing labels (empty values too) after present ones. The number of a
+// node stays the same in all trees made from the first; that of a removed node is given to the next node that is added.
 type Tree struct {
 	levels []Level
 	root   *branch
@@ -46,6 +45,9 @@ type Tree struct {
 	// once makes layouts when they are first needed: one pass over the nodes.
 	once    sync.Once
 	layouts layouts
+	// toriOnce makes the tori when a gang first asks for a box.
+	toriOnce sync.Once
+	allTori  []*torus
 }
 
 // NewTree indexes nodes by the levels, outermost first. Levels with one key or name and nodes with one name are
@@ -70,7 +72,7 @@ func NewTree(levels []Level, nodes []Node) (*Tree, error) {
 		for l, level := range levels {
 			path[l] = strings.Clone(level.Value(n.Labels))
 		}
-		entries[i] = entry{n.Name, path}
+		entries[i] = entry{n.Name, path, seatText(n.Labels)}
 	}
 	slices.SortFunc(entries, comparePaths)
 	t.root = grow(entries, nil, len(levels))
@@ -105,12 +107,12 @@ func (t *Tree) With(n Node) *Tree {
 	i, known := t.roster.index(n.Name)
 	if known {
 		old := t.roster.entry(i)
-		if slices.Equal(old.path, path) {
+		if slices.Equal(old.path, path) && old.seat == seatText(n.Labels) {
 			return t
 		}
 		changed.root = changed.root.without(old)
 	}
-	e := entry{n.Name, path}
+	e := entry{n.Name, path, seatText(n.Labels)}
 	if known {
 		changed.roster = changed.roster.set(i, e)
 	} else {
@@ -133,7 +135,7 @@ func (t *Tree) Without(name string) *Tree {
 	}
 }
 
-// Len returns the number of node numbers: the nodes, and the numbers of removed nodes that nobody took over.
+// Len returns the number of node numbers: the nodes, and the numbers of removed nodes that were not reused.
 func (t *Tree) Len() int { return t.roster.len }
 
 // Levels returns the ladder, outermost first.

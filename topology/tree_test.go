@@ -36,7 +36,7 @@ func smallTree(t *testing.T) *topology.Tree {
 	return tree
 }
 
-func TestTreeOrder(t *testing.T) {
+func TestTree_Order(t *testing.T) {
 	tree := smallTree(t)
 	var got []string
 	for i := range tree.Len() {
@@ -67,7 +67,7 @@ func TestTreeOrder(t *testing.T) {
 	}
 }
 
-func TestTreeLookups(t *testing.T) {
+func TestTree_Lookups(t *testing.T) {
 	tree := smallTree(t)
 	for name, want := range map[string]int{"block": 0, "test/block": 0, "rack": 1, "test/rack": 1} {
 		if l, ok := tree.Level(name); !ok || l != want {
@@ -94,8 +94,8 @@ func TestTreeLookups(t *testing.T) {
 	}
 }
 
-// The tree never changes: not through what it returns, nor when the caller reuses what it gave.
-func TestTreeIsImmutable(t *testing.T) {
+// The tree never changes: neither through the values that it returns, nor when the caller reuses its arguments.
+func TestTree_IsImmutable(t *testing.T) {
 	levels := []topology.Level{{Name: "rack", Key: "test/rack"}}
 	nodes := []topology.Node{{Name: "a", Labels: map[string]string{"test/rack": "r1"}}}
 	tree, err := topology.NewTree(levels, nodes)
@@ -112,7 +112,7 @@ func TestTreeIsImmutable(t *testing.T) {
 	}
 }
 
-func TestTogether(t *testing.T) {
+func TestTree_Together(t *testing.T) {
 	tree, err := topology.NewTree([]topology.Level{{Name: "zone", Key: "z"}, {Name: "rack", Key: "r"}}, []topology.Node{
 		{Name: "a", Labels: map[string]string{"z": "1", "r": "1"}},
 		{Name: "b", Labels: map[string]string{"z": "1", "r": "2"}},

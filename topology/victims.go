@@ -8,7 +8,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// gauge says how much a kind of members lacks. Worths cover what is lacking or the victims are not enough.
+// gauge holds the number of members that a kind lacks. The victims suffice only if their worths cover it.
 type gauge struct {
 	kind    int
 	lacking int64
@@ -18,11 +18,11 @@ type gauge struct {
 	byPrice, byWorth []int
 }
 
-// appraise says what the victims are worth, drops those of no use and puts the others in order.
-func (g *ground) appraise() {
+// appraise computes the victims' worths, drops those of no use and sorts the others.
+func (g *candidateDomain) appraise() {
 	var useful []victim
 	for _, w := range g.victims {
-		gains := len(g.tallies) > 1 // a place for two kinds together may come where neither alone gains one
+		gains := len(g.tallies) > 1 // a place for two kinds together may result where neither alone gains one
 		w.worth = make([]int64, len(g.tallies))
 		for k := range w.worth {
 			worth, gain := g.worth(k, w)
@@ -51,10 +51,10 @@ func (g *ground) appraise() {
 	}
 }
 
-// worth is what a kind gains by a victim's departure in members, at most, and how many nodes' room that comes from. In a
+// worth returns a kind's largest gain by a victim's departure in members, and the number of nodes with that room. In a
 // domain of a level whose rule makes units of members it cannot be more than that domain gains if all leave; there may
 // be members there already that wait for a unit to become full.
-func (g *ground) worth(k int, w victim) (worth, gain int64) {
+func (g *candidateDomain) worth(k int, w victim) (worth, gain int64) {
 	low, high := &g.low.counts[k], &g.high.counts[k]
 	level := max(low.segment, low.spread)
 	home, here := -1, int64(0)
@@ -84,8 +84,8 @@ func (g *ground) worth(k int, w victim) (worth, gain int64) {
 	return worth, gain
 }
 
-// order sorts the victims by what they cost for what they are worth to the kind that needs most, and fills the gauges.
-func (g *ground) order() {
+// order sorts the victims by cost per worth to the kind that needs most, and fills the gauges.
+func (g *candidateDomain) order() {
 	g.sortGauges()
 	var first *gauge
 	most := int64(-1)
@@ -104,7 +104,7 @@ func (g *ground) order() {
 	g.sortGauges()
 }
 
-func (g *ground) sortGauges() {
+func (g *candidateDomain) sortGauges() {
 	for j := range g.gauges {
 		q := &g.gauges[j]
 		q.byPrice = q.byPrice[:0]
@@ -124,8 +124,8 @@ func (g *ground) sortGauges() {
 	}
 }
 
-// comparePrices compares what two victims cost for what they are worth; those worth nothing come last. Of equal ones the
-// larger comes first.
+// comparePrices compares two victims by cost per worth; those worth nothing are last. Of equal ones the larger is
+// first.
 func comparePrices(a, b victim, kind int) int {
 	x, y := a.worth[kind], b.worth[kind]
 	if x == 0 || y == 0 {
@@ -136,8 +136,8 @@ func comparePrices(a, b victim, kind int) int {
 	return cmp.Or(cmp.Compare(aHigh, bHigh), cmp.Compare(aLow, bLow), cmp.Compare(y, x))
 }
 
-// missing is how much worth the victims still to be chosen need.
-func (g *ground) missing(q *gauge) int64 {
+// missing returns the worth that the victims still to be chosen need.
+func (g *candidateDomain) missing(q *gauge) int64 {
 	if !q.fixed {
 		return g.low.counts[q.kind].lacking()
 	}
@@ -148,9 +148,9 @@ func (g *ground) missing(q *gauge) int64 {
 	return missing
 }
 
-// atLeast is a lower bound of the cost of what is missing if victims[:from] are decided about: as if gangs could leave
-// in part.
-func (g *ground) atLeast(q *gauge, from int) int64 {
+// atLeast returns a lower bound of the cost of the missing members if victims[:from] are decided: as if gangs could
+// leave in part.
+func (g *candidateDomain) atLeast(q *gauge, from int) int64 {
 	missing, cost := g.missing(q), int64(0)
 	for _, i := range q.byPrice {
 		if missing <= 0 {
@@ -175,9 +175,9 @@ func (g *ground) atLeast(q *gauge, from int) int64 {
 	return cost
 }
 
-// lowerBound is a lower bound of the cost of any set that agrees with what was decided about victims[:from]; at least one more
-// must leave.
-func (g *ground) lowerBound(from int) int64 {
+// lowerBound returns a lower bound of the cost of any set that agrees with the decisions on victims[:from]; at least
+// one more must leave.
+func (g *candidateDomain) lowerBound(from int) int64 {
 	more := g.cheapest[from]
 	for i := range g.gauges {
 		more = max(more, g.atLeast(&g.gauges[i], from))
@@ -188,8 +188,8 @@ func (g *ground) lowerBound(from int) int64 {
 	return addCosts(g.cost, more)
 }
 
-// fewest is a lower bound of how many leave in all.
-func (g *ground) fewest(from int) int {
+// fewest returns a lower bound of the number of gangs that leave in all.
+func (g *candidateDomain) fewest(from int) int {
 	fewest := 1
 	for i := range g.gauges {
 		q := &g.gauges[i]
@@ -208,14 +208,14 @@ func (g *ground) fewest(from int) int {
 	return len(g.path) + fewest
 }
 
-// search decides about victims[from] and all after it. The gang does not fit yet, and would if all of them left. Leaving
-// is tried first, since the victims that cost least for what they are worth come first. What is not explored for lack of
-// effort lowers the bound instead.
-func (g *ground) search(from int) {
+// search decides about victims[from] and all after it. The gang does not fit yet, and would if all of them left.
+// Leaving is tried first, since the victims with the least cost per worth precede the others. Branches not explored for
+// lack of effort lower the bound instead.
+func (g *candidateDomain) search(from int) {
 	bound := g.lowerBound(from)
 	best := g.best
-	if best.compare(g.hunt.best) > 0 {
-		best = g.hunt.best
+	if best.compare(g.victimSearch.best) > 0 {
+		best = g.victimSearch.best
 	}
 	if best.found && bound >= best.cost {
 		if bound > best.cost || g.effort.ties <= 0 || g.fewest(from) > len(best.victims) {
@@ -244,14 +244,14 @@ func (g *ground) search(from int) {
 	g.shift(&g.high, from, 1)
 }
 
-func (g *ground) take(i int) {
+func (g *candidateDomain) take(i int) {
 	g.shift(&g.low, i, 1)
 	g.path = append(g.path, i)
 	g.cost = addCosts(g.cost, g.victims[i].cost)
 	g.held += g.victims[i].held
 }
 
-func (g *ground) untake() {
+func (g *candidateDomain) untake() {
 	i := g.path[len(g.path)-1]
 	g.shift(&g.low, i, -1)
 	g.path = g.path[:len(g.path)-1]
@@ -262,8 +262,8 @@ func (g *ground) untake() {
 	}
 }
 
-// offer keeps the chosen victims if they are the best of the ground so far.
-func (g *ground) offer() {
+// offer records the chosen victims if they are the best of the candidate domain so far.
+func (g *candidateDomain) offer() {
 	c := choice{found: true, cost: g.cost, held: g.held}
 	for _, i := range g.path {
 		c.victims = append(c.victims, g.victims[i].gang)
@@ -278,8 +278,8 @@ func (g *ground) offer() {
 	}
 }
 
-// placementCost is what the gang costs in the ground when these victims have left.
-func (g *ground) placementCost(c *choice) int64 {
+// placementCost returns the cost of the gang in the candidate domain when these victims have left.
+func (g *candidateDomain) placementCost(c *choice) int64 {
 	if c.placed {
 		return c.placement
 	}
@@ -301,7 +301,7 @@ func (g *ground) placementCost(c *choice) int64 {
 }
 
 // retake chooses other victims.
-func (g *ground) retake(path []int) {
+func (g *candidateDomain) retake(path []int) {
 	for len(g.path) > 0 {
 		g.untake()
 	}
@@ -310,19 +310,19 @@ func (g *ground) retake(path []int) {
 	}
 }
 
-// greedy finds a first set: victims in order until the gang fits or, if it goes in segments, segment by segment.
-func (g *ground) greedy() {
+// greedy finds a first set: victims in order until the gang fits or, if it has segments, segment by segment.
+func (g *candidateDomain) greedy() {
 	g.fill()
 	g.trim()
 	if g.low.counts[0].size > 1 {
-		g.gather()
+		g.takeBySegment()
 		g.fill()
 		g.trim()
 	}
 }
 
 // fill takes victims in order until the gang fits, in growing steps where a test is dear.
-func (g *ground) fill() {
+func (g *candidateDomain) fill() {
 	taken := make([]bool, len(g.victims))
 	for _, i := range g.path {
 		taken[i] = true
@@ -342,8 +342,8 @@ func (g *ground) fill() {
 	}
 }
 
-// trim sends back whom it can of the chosen, the dearest first, and offers the others.
-func (g *ground) trim() {
+// trim removes the chosen victims that are not needed, the dearest first, and offers the others.
+func (g *candidateDomain) trim() {
 	dearest := slices.Clone(g.path)
 	slices.SortStableFunc(dearest, func(a, b int) int { return cmp.Compare(g.victims[b].cost, g.victims[a].cost) })
 	kept := slices.Clone(g.path)

@@ -6,7 +6,7 @@ const usual = 100
 // MostWeight is the largest weight of a level: sums over any fleet stay exact.
 const MostWeight = 1_000_000
 
-// minor is how many times less a boundary further in than the preferred level counts.
+// minor is the divisor of the weight of a boundary further in than the preferred level.
 const minor = 16
 
 // weights returns the gang's cost table: what an edge across a boundary of each level of the tree costs, nodes last. With

@@ -27,7 +27,7 @@ type Defaulter struct {
 	Live     client.Reader
 	// Offers returns the GPUs of the nodes, for jobs with automatic resources.
 	Offers Offers
-	// Reviews asks who is a controller.
+	// Reviews determines whether a user is a controller.
 	Reviews Reviews
 	Clock   clock.PassiveClock
 }
@@ -39,8 +39,8 @@ type Change struct {
 	Old, Next []byte
 }
 
-// Default returns the TrainJob to store in the place of change.Next. The error is an ErrMalformed, or that of a read which decides whose
-// the job is: a job that is to be Lockstep's must not be stored as another controller's.
+// Default returns the TrainJob to store in the place of change.Next. The error is an ErrMalformed, or that of a read on
+// which the job's manager depends: a job for Lockstep must not be stored as another controller's.
 func (d *Defaulter) Default(ctx context.Context, change Change) ([]byte, error) {
 	next, handled, err := d.choose(ctx, change)
 	if err != nil || !handled {

@@ -55,7 +55,7 @@ func besideTrainer(t *testing.T, runtimes admission.Runtimes, lost error) *admis
 	}
 }
 
-// runtimeOf finds a runtime whose label chooses this controller; an empty value is none.
+// runtimeOf finds a runtime with this value of the label that chooses the controller; an empty value is no label.
 func runtimeOf(value string) finds {
 	rt := &trainerv1alpha1.ClusterTrainingRuntime{}
 	if value != "" {
@@ -126,7 +126,7 @@ func TestDefaulter_ChoosesNewJobs(t *testing.T) {
 	}
 }
 
-// A failed read fails the request: the job must not become another controller's by chance.
+// A failed read fails the request: the job must not become another controller's by accident.
 func TestDefaulter_LabelsThatCannotBeRead(t *testing.T) {
 	lost := errors.New("lost")
 	for name, d := range map[string]*admission.Defaulter{
@@ -156,7 +156,8 @@ func TestValidator_LeavesOthersJobsToTheirController(t *testing.T) {
 	}
 }
 
-// Beside Kubeflow Trainer, runtimes are judged that choose Lockstep. What Kubeflow Trainer alone uses, it judges.
+// Beside Kubeflow Trainer, runtimes are judged that choose Lockstep. Kubeflow Trainer judges the objects that only it
+// uses.
 func TestWebhooks_LeaveOthersRuntimesToTheirController(t *testing.T) {
 	const replicated = `"spec":{"template":{"spec":{"replicatedJobs":[{"name":"node","replicas":2,"template":{"metadata":` +
 		`{"labels":{"trainer.kubeflow.org/trainjob-ancestor-step":"trainer"}},"spec":{"template":{"spec":{"containers":[{"name":"node"}]}}}}}]}}}`

@@ -19,10 +19,10 @@ import (
 	"github.com/lockstep-project/lockstep/controller/admission"
 )
 
-// TestRulesOfTheCRDPassKueuesUpdate sends the cases of testdata/default.yaml back as Kueue would, to the API server's own
+// TestCRD_RulesPassKueueUpdate sends the cases of testdata/default.yaml back as Kueue would, to the API server's own
 // evaluation of the CRD's rules: after Default they pass, and without it those with odd spelling do not. The cases' own
-// updates pass too, but for the one that changes what is immutable.
-func TestRulesOfTheCRDPassKueuesUpdate(t *testing.T) {
+// updates pass too, except for the one that changes an immutable field.
+func TestCRD_RulesPassKueueUpdate(t *testing.T) {
 	schema := trainJobSchema(t)
 	rules := cel.NewValidator(schema, true, celconfig.PerCallLimit)
 	refused := 0

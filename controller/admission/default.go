@@ -14,12 +14,12 @@ import (
 // ErrMalformed indicates that an object is not a TrainJob; the text names the field.
 var ErrMalformed = errors.New("not a TrainJob")
 
-// Default returns what is stored when a client that saw old wants next: JSON of TrainJobs, old empty on creation. It
-// works on the JSON itself, so what this controller does not know of comes through.
+// Default returns the object to store when a client that read old writes next: JSON of TrainJobs, old empty on
+// creation. It works on the JSON itself, so unknown fields are preserved.
 //
-// It stamps runtimePatches, folds Kueue's into one, gives back fields that an older client dropped without knowing them,
-// and keeps the spelling of what did not change: the CRD's immutability rules compare spelling, not meaning. It is
-// idempotent. The error is an ErrMalformed about next; an old object that is none says nothing, so that it can be mended.
+// It stamps runtimePatches, folds Kueue's into one, restores fields that an older client dropped without knowing them,
+// and preserves the spelling of unchanged values: the CRD's immutability rules compare spelling, not meaning. It is
+// idempotent. The error is an ErrMalformed about next; a malformed old object is ignored, so that it can be mended.
 func Default(old, next []byte, now time.Time) ([]byte, error) {
 	tree, err := parse(next)
 	if err != nil {
@@ -49,7 +49,7 @@ func Default(old, next []byte, now time.Time) ([]byte, error) {
 	return out, nil
 }
 
-// defaultPatches stamps an entry that is new or changed; one that means what it meant is put back as it was, time
+// defaultPatches stamps an entry that is new or changed; one with an unchanged meaning is restored as it was, time
 // included.
 func defaultPatches(had, wanted []any, now time.Time) []any {
 	wanted = folded(wanted)
@@ -79,8 +79,8 @@ func defaultPatches(had, wanted []any, now time.Time) []any {
 	return wanted
 }
 
-// folded makes one of Kueue's entries, of which its webhook appends one also where there is one: in the place of the first, with what the last says. Kueue just appended that; it
-// says that nothing is assigned yet.
+// folded makes one of Kueue's entries, since its webhook appends one also where there is one: in the place of the
+// first, with the content of the last. Kueue just appended that; it means that nothing is assigned yet.
 func folded(patches []any) []any {
 	var out []any
 	first := -1

@@ -77,9 +77,9 @@ func answered(t *testing.T, from, to []byte) []byte {
 	return out
 }
 
-// TestDefaultOfKueuesUpdate sends each old object of the cases back as Kueue 0.19 would: whole, by types that lack what
-// is new, with only suspend changed. What is immutable must come out to the letter as it was.
-func TestDefaultOfKueuesUpdate(t *testing.T) {
+// TestDefault_PreservesFieldsOnKueueUpdate sends each old object of the cases back as Kueue 0.19 would: whole, by types
+// without the new fields, with only suspend changed. Immutable fields must be unchanged to the letter.
+func TestDefault_PreservesFieldsOnKueueUpdate(t *testing.T) {
 	for _, c := range defaultCases(t) {
 		if c.Old == nil || strings.HasPrefix(c.Name, "fields that nobody here knows") {
 			continue
@@ -109,7 +109,7 @@ func TestDefaultOfKueuesUpdate(t *testing.T) {
 	}
 }
 
-// kueuesUpdate is an object as it comes back from a client with Trainer 2.2's types that suspends it.
+// kueuesUpdate returns an object as a client with Trainer 2.2's types that suspends it would write it.
 func kueuesUpdate(tb testing.TB, object []byte) []byte {
 	tb.Helper()
 	var job trainerv1alpha1.TrainJob
@@ -140,7 +140,7 @@ func kueuesUpdate(tb testing.TB, object []byte) []byte {
 	return out
 }
 
-func TestDefaultNamesTheFieldThatIsNoTrainJobs(t *testing.T) {
+func TestDefault_NamesTheMistypedField(t *testing.T) {
 	for name, c := range map[string]struct{ next, want string }{
 		"a word for a number": {`{"spec":{"trainer":{"numNodes":"two"}}}`, "spec.trainer.numNodes: "},
 		"a wrong quantity": {
@@ -163,7 +163,7 @@ func TestDefaultNamesTheFieldThatIsNoTrainJobs(t *testing.T) {
 	}
 }
 
-// FuzzDefault looks for panics, and for fields that change although nobody may change them.
+// FuzzDefault looks for panics, and for fields that change although no user may change them.
 func FuzzDefault(f *testing.F) {
 	for _, c := range defaultCases(f) {
 		f.Add(raw(f, c.Old), raw(f, c.Next))
@@ -199,7 +199,7 @@ func FuzzDefault(f *testing.F) {
 	})
 }
 
-// A defaultCase is a request, and what is to be stored: Want, or what Same names.
+// A defaultCase is a request, and the object to store: Want, or the one that Same names.
 type defaultCase struct {
 	Name            string
 	Old, Next, Want map[string]any

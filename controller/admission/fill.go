@@ -14,7 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Offers returns what the nodes offer, a value kept by an informer's events: a webhook reads no nodes. Nil is a fleet that is not known.
+// Offers returns the GPUs of the nodes, a value that an informer's events update: a webhook reads no nodes. Nil is a
+// fleet that is not known.
 type Offers func() sizing.Fleet
 
 func (o Offers) fleet() sizing.Fleet {
@@ -67,7 +68,7 @@ func decoded(raw []byte) (*trainerv1alpha1.TrainJob, error) {
 	return job, nil
 }
 
-// complete writes into a job what completes it. What else the job has comes through.
+// complete writes automatic resources into a job. Its other fields are preserved.
 func complete(tree map[string]any, filled plan.Filled) ([]byte, error) {
 	spec := object(tree, "spec")
 	if spec == nil {
@@ -110,8 +111,8 @@ func managed(patches []any, manager string) int {
 	return -1
 }
 
-// retained puts the entry that came with automatic resources back where a client left it out that did not know of it: kubectl apply replaces lists. It goes once
-// the job's annotation changes.
+// retained restores the entry for automatic resources where a client that did not know of it left it out: kubectl apply
+// replaces lists. It is dropped once the job's annotation changes.
 func retained(had, wanted []any, before, after map[string]any) []any {
 	i := managed(had, plan.AutoManager)
 	if i < 0 || managed(wanted, plan.AutoManager) >= 0 || asksAuto(before) != asksAuto(after) {
@@ -127,7 +128,7 @@ func asksAuto(tree map[string]any) any {
 	return object(tree, "metadata", "annotations")[topology.AnnotationAutoResources]
 }
 
-// checkFilled refuses a new job whose resources should have been filled in, with the reason why they were not.
+// checkFilled refuses a new job whose resources could not be filled in, with the reason.
 func (v *Validator) checkFilled(job *trainerv1alpha1.TrainJob, on plan.Runtime) *field.Error {
 	return plan.AutoFault(job, on, v.Offers.fleet())
 }

@@ -5,25 +5,26 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/plan/cases"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// FuzzValidate looks for objects that stop validation or the planner in their tracks. It mangles the planner's golden
-// cases as JSON trees, so that most of what comes out still is a TrainJob and a runtime; bytes would be neither.
+// FuzzValidate looks for objects that make validation or the planner panic. It mangles the planner's golden cases as
+// JSON trees, so that most results still are a TrainJob and a runtime; random bytes would be neither.
 func FuzzValidate(f *testing.F) {
-	jobs, runtimes := trees(f, "trainjob.yaml"), trees(f, "runtime.yaml")
+	jobs, runtimes := trees(f, cases.TrainJob), trees(f, cases.Runtime)
 	parts := pool{}
 	for i := range jobs {
 		parts.gather(jobs[i])
@@ -115,7 +116,7 @@ func agree(t *testing.T, job *trainerv1alpha1.TrainJob, found plan.Runtime, opti
 	}
 }
 
-// faultsOf is what is wrong with a runtime as the API server would have stored it.
+// faultsOf returns the faults of a runtime as the API server would have stored it.
 func faultsOf(found plan.Runtime) field.ErrorList {
 	spec := found.Spec.DeepCopy()
 	for i := range spec.Template.Spec.ReplicatedJobs {
@@ -126,7 +127,7 @@ func faultsOf(found plan.Runtime) field.ErrorList {
 	return admission.CheckRuntime(metav1.ObjectMeta{Name: found.Name, Annotations: found.Annotations}, *spec)
 }
 
-// nothing finds whatever it is asked for, and it is empty.
+// nothing finds every object, as an empty one.
 type nothing struct{ client.Reader }
 
 func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -135,7 +136,7 @@ func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// bound keeps numbers of pods small: what is planned for each pod takes memory.
+// bound limits numbers of pods: the plan of each pod takes memory.
 func bound(old, job *trainerv1alpha1.TrainJob, rt *trainerv1alpha1.ClusterTrainingRuntime) {
 	small := func(number *int32) {
 		if number != nil {
@@ -157,7 +158,7 @@ func bound(old, job *trainerv1alpha1.TrainJob, rt *trainerv1alpha1.ClusterTraini
 	}
 }
 
-// pool is what stands under each name in the golden cases.
+// pool holds the values under each name in the golden cases.
 type pool map[string][]any
 
 func (p pool) gather(value any) {
@@ -174,13 +175,14 @@ func (p pool) gather(value any) {
 	}
 }
 
-// mangler changes JSON trees by chance.
+// mangler changes JSON trees at random.
 type mangler struct {
 	random *rand.Rand
 	parts  pool
 }
 
-// mangled is a tree with a few changes anywhere in it: values gone, null, empty, twice, out of range, or from elsewhere.
+// mangled is a tree with a few changes anywhere in it: values removed, null, empty, twice, out of range, or from
+// elsewhere.
 func (m mangler) mangled(tree any) any {
 	out := tree
 	for range m.random.IntN(6) {
@@ -271,17 +273,20 @@ func become(tree, into any) bool {
 	return err == nil && json.Unmarshal(text, into) == nil
 }
 
-// trees are the files of a name in the planner's golden cases.
+// trees returns the parts of a name in the planner's golden cases.
 func trees(f *testing.F, name string) []any {
 	f.Helper()
-	files, err := filepath.Glob("../plan/testdata/*/" + name)
-	if err != nil || len(files) == 0 {
-		f.Fatalf("no cases: %v", err)
+	set, err := cases.Load("../plan/testdata")
+	if err != nil {
+		f.Fatal(err)
 	}
 	var out []any
-	for _, file := range files {
+	for _, c := range set.All() {
+		text, _ := c.Text(name)
 		var tree any
-		readYAML(f, file, &tree)
+		if err := yaml.UnmarshalStrict([]byte(text), &tree); err != nil {
+			f.Fatalf("%s: %s: %v", c.Name, name, err)
+		}
 		out = append(out, tree)
 	}
 	return out

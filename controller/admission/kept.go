@@ -16,12 +16,12 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// keptReason says why a change is refused that would need another JobSet.
+// keptReason is the reason for refusing a change that would need another JobSet.
 const keptReason = "cannot be modified: the job has run, its JobSet would have to be created again, and its volume claims would be deleted " +
 	"with it; create another TrainJob"
 
 // refuseKept refuses changes that the JobSet of a job does not take and for which it is not replaced, because its volume claims would be
-// deleted with it. A change of the size back to that of the JobSet is let in.
+// deleted with it. A change of the size back to that of the JobSet is admitted.
 func (v *Validator) refuseKept(
 	old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime, jobSet *jobsetv1alpha2.JobSet,
 ) field.ErrorList {
@@ -56,7 +56,7 @@ func (v *Validator) refuseSize(
 	return faults
 }
 
-// refusePatches refuses changes of runtime patches but for what JobSet lets change of a suspended JobSet.
+// refusePatches refuses changes of runtime patches, except in the fields that a suspended JobSet permits to change.
 func refusePatches(old, next *trainerv1alpha1.TrainJob) field.ErrorList {
 	before, after := fixedParts(old), fixedParts(next)
 	var faults field.ErrorList
@@ -115,7 +115,8 @@ func fixedParts(job *trainerv1alpha1.TrainJob) patchedParts {
 	return found
 }
 
-// addJob adds what a patch fixes of a ReplicatedJob: the metadata of its Jobs, and of its pods' spec what is not left out here.
+// addJob adds the immutable parts of a patch of a ReplicatedJob: the metadata of its Jobs, and its pods' spec without
+// the mutable fields.
 func (p *patchedParts) addJob(key string, at *field.Path, job *trainerv1alpha1.JobTemplatePatch) {
 	if job == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// keptJobSet is a suspended JobSet of two nodes that ran, and whose volume claims would be deleted with it.
+// keptJobSet returns a suspended JobSet of two nodes that ran, with volume claims that would be deleted with it.
 func keptJobSet(t *testing.T, edits ...func(*jobsetv1alpha2.JobSet)) *jobsetv1alpha2.JobSet {
 	t.Helper()
 	planned, err := plan.New(trainJob(suspended, nodes(2)), there(t).found.Runtime, plan.Options{})
@@ -39,7 +39,8 @@ func pods(manager string, spec trainerv1alpha1.PodSpecPatch) change {
 	}
 }
 
-// What the JobSet of a job does not take, and for which it is not replaced, is refused with its field instead of blocking the job.
+// A change that the JobSet of a job does not permit, and for which it is not replaced, is refused with its field
+// instead of blocking the job.
 func TestUpdate_OfAJobWhoseJobSetIsKept(t *testing.T) {
 	const at = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec."
 	const reason = ": Forbidden: cannot be modified: the job has run, its JobSet would have to be created again, and its volume claims would be " +

@@ -15,8 +15,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// checkPriorityClasses wants the classes that a job depends on to exist: the one that it names itself, without which no pod of it could be
-// made, and that of a Volcano group, which Volcano would leave where it is and say nothing. The error says why that cannot be told.
+// checkPriorityClasses requires the classes that a job depends on to exist: the one that it names itself, without which
+// none of its pods could be created, and that of a Volcano group, which Volcano would leave pending without a message.
+// The error is that of a failed read.
 func (v *Validator) checkPriorityClasses(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, runtime plan.Runtime,
 ) (*field.Error, error) {

@@ -8,14 +8,14 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// sameTrainer is same for what a job says of its trainer, but knows what Kueue makes of it. Kueue 0.19 renders the very
-// job that it sends back, with the code of Trainer 2.2, which leaves in it what the containers of two frameworks are to
-// run: torchtune's recipe behind the command, and Flux's entrypoint before it, once or twice. It means what the user wrote.
+// sameTrainer is same for a job's trainer, but ignores Kueue's rendering of it. Kueue 0.19 renders the very job that it
+// sends back, with the code of Trainer 2.2, which leaves the commands of two frameworks in it: torchtune's recipe
+// behind the command, and Flux's entrypoint before it, once or twice. Its meaning is that of the user's trainer.
 func sameTrainer(old, next any) bool {
 	return same[trainerv1alpha1.Trainer](old, next) || same[trainerv1alpha1.Trainer](old, asWritten(old, next))
 }
 
-// asWritten returns next with old's command and arguments, if next's are what Trainer 2.2 renders of them.
+// asWritten returns next with old's command and arguments, if next's are those that Trainer 2.2 renders of them.
 func asWritten(old, next any) any {
 	had, _ := old.(map[string]any)
 	sent, isObject := next.(map[string]any)

@@ -51,7 +51,7 @@ func entryParts() (whole part, fields []part) {
 	}
 }
 
-// regains reports whether next means what old means, or what is left of old without its young places.
+// regains reports whether next has the meaning of old, or of old without its young places.
 func (p part) regains(old, next any) bool {
 	if p.same(old, next) {
 		return true

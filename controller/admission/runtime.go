@@ -12,11 +12,12 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/controller/framework"
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// largestRuntime bounds the JSON of a runtime in bytes. Each of its jobs keeps a copy in a FrozenTrainJob, and etcd refuses objects of
-// more than 1.5 MiB.
+// largestRuntime bounds the JSON of a runtime in bytes. Each of its jobs has a copy in a FrozenTrainJob, and etcd
+// refuses objects of more than 1.5 MiB.
 const largestRuntime = 1 << 20
 
 // checkSize refuses a runtime that no job could freeze.
@@ -34,13 +35,13 @@ func checkSize(meta metav1.ObjectMeta, spec trainerv1alpha1.TrainingRuntimeSpec)
 	return field.ErrorList{fault}
 }
 
-// CheckRuntime says what is wrong with a runtime of either kind, whatever job uses it.
+// CheckRuntime returns the faults of a runtime of either kind, for any job that uses it.
 func CheckRuntime(meta metav1.ObjectMeta, spec trainerv1alpha1.TrainingRuntimeSpec) field.ErrorList {
 	template := field.NewPath("spec", "template")
 	jobs := template.Child("spec", "replicatedJobs")
 	faults := checkSize(meta, spec)
 	for i, job := range spec.Template.Spec.ReplicatedJobs {
-		faults = append(faults, checkStep(jobs.Index(i), job)...)
+		faults = append(faults, checkStep(jobs.Index(i), job, spec)...)
 	}
 	faults = append(faults, plan.ValidateAnnotations(meta.Annotations, field.NewPath("metadata"))...)
 	faults = append(faults, plan.ValidateAnnotations(spec.Template.Annotations, template.Child("metadata"))...)
@@ -57,9 +58,22 @@ func CheckRuntime(meta metav1.ObjectMeta, spec trainerv1alpha1.TrainingRuntimeSp
 	return faults
 }
 
-// checkStep checks a ReplicatedJob that runs a step of TrainJobs: there is one Job of it, with the container that jobs
-// change.
-func checkStep(at *field.Path, job jobsetv1alpha2.ReplicatedJob) field.ErrorList {
+// hasSlices reports whether the trainer of a runtime may be several Jobs, one for each slice.
+func hasSlices(spec trainerv1alpha1.TrainingRuntimeSpec) bool {
+	if spec.MLPolicy == nil {
+		return false
+	}
+	_, ok := framework.Select(spec.MLPolicy.MLPolicySource, nil).(framework.Sliced)
+	return ok
+}
+
+// checkStep checks a ReplicatedJob that runs a step of TrainJobs: it has the container that jobs change, and is one Job unless it is
+// a trainer with slices.
+func checkStep(
+	at *field.Path,
+	job jobsetv1alpha2.ReplicatedJob,
+	spec trainerv1alpha1.TrainingRuntimeSpec,
+) field.ErrorList {
 	step := job.Template.Labels[trainerv1alpha1.LabelAncestor]
 	container := step
 	switch step {
@@ -70,7 +84,7 @@ func checkStep(at *field.Path, job jobsetv1alpha2.ReplicatedJob) field.ErrorList
 		return nil
 	}
 	var faults field.ErrorList
-	if job.Replicas != 1 {
+	if job.Replicas != 1 && (!hasSlices(spec) || step != trainerv1alpha1.AncestorTrainer || job.Replicas < 1) {
 		faults = append(faults, field.Invalid(at.Child("replicas"), job.Replicas, "always must be 1"))
 	}
 	containers := job.Template.Spec.Template.Spec.Containers
@@ -85,13 +99,13 @@ func checkStep(at *field.Path, job jobsetv1alpha2.ReplicatedJob) field.ErrorList
 	return faults
 }
 
-// JudgeRuntime judges a new TrainingRuntime. Changes of one are let in without a look, as upstream lets them.
+// JudgeRuntime judges a new TrainingRuntime. Changes of one are admitted without a look, as upstream does.
 func JudgeRuntime(runtime *trainerv1alpha1.TrainingRuntime) Verdict {
 	return Verdict{Refusal: CheckRuntime(runtime.ObjectMeta, runtime.Spec).ToAggregate()}
 }
 
 // JudgeClusterRuntime judges a ClusterTrainingRuntime, old nil if it is new. A change that is none of the spec or the
-// annotations is let in, and so is every change of one that is being deleted.
+// annotations is admitted, and so is every change of one that is being deleted.
 func JudgeClusterRuntime(old, next *trainerv1alpha1.ClusterTrainingRuntime) Verdict {
 	if old != nil {
 		unchanged := equality.Semantic.DeepEqual(old.Spec, next.Spec) &&

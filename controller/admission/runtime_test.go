@@ -24,6 +24,19 @@ func TestCheckRuntime(t *testing.T) {
 			runtime: step("trainer", 2, "sidecar, node"),
 			want:    jobs + "[0].replicas: Invalid value: 2: always must be 1",
 		},
+		"a trainer of two slices": {runtime: sliced(step("trainer", 2, "node"), "jax")},
+		"a trainer of two slices of a framework that has none": {
+			runtime: sliced(step("trainer", 2, "node"), "torch"),
+			want:    jobs + "[0].replicas: Invalid value: 2: always must be 1",
+		},
+		"a trainer of no slice": {
+			runtime: sliced(step("trainer", 0, "node"), "jax"),
+			want:    jobs + "[0].replicas: Invalid value: 0: always must be 1",
+		},
+		"a dataset initializer twice": {
+			runtime: sliced(step("dataset-initializer", 2, "dataset-initializer"), "jax"),
+			want:    jobs + "[0].replicas: Invalid value: 2: always must be 1",
+		},
 		"no trainer": {
 			runtime: step("trainer", 0, "trainer"),
 			want: "[" + jobs + "[0].replicas: Invalid value: 0: always must be 1, " + jobs + "[0]" + pod +
@@ -94,7 +107,7 @@ func TestCheckRuntime(t *testing.T) {
 	}
 }
 
-func TestDeprecatedClusterRuntimesWarnWhenTheyAreMade(t *testing.T) {
+func TestJudgeClusterRuntime_DeprecatedWarnsOnCreate(t *testing.T) {
 	rt := &trainerv1alpha1.ClusterTrainingRuntime{ObjectMeta: metav1.ObjectMeta{
 		Name: "rt", Labels: map[string]string{"trainer.kubeflow.org/support": "deprecated"},
 	}}
@@ -102,7 +115,7 @@ func TestDeprecatedClusterRuntimesWarnWhenTheyAreMade(t *testing.T) {
 	check(t, admission.JudgeClusterRuntime(rt, rt), "", "")
 }
 
-func TestShippedRuntimesAreLetIn(t *testing.T) {
+func TestShippedRuntimes_AreAdmitted(t *testing.T) {
 	files, err := filepath.Glob("../../manifests/chart/runtimes/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no runtimes: %v", err)
@@ -119,6 +132,11 @@ func TestShippedRuntimesAreLetIn(t *testing.T) {
 }
 
 // step is a runtime with one ReplicatedJob.
+// sliced adds the policy of a framework to a runtime.
+func sliced(runtime, framework string) string {
+	return strings.Replace(runtime, "spec: {", "spec: {mlPolicy: {"+framework+": {}}, ", 1)
+}
+
 func step(ancestor string, replicas int, containers string) string {
 	var list []string
 	for name := range strings.SplitSeq(containers, ", ") {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// same reports whether two JSON values mean the same as a T: nothing is an empty list, "8" is 8. What T does not know
-// must be the same to the letter, because nobody here can tell what it means.
+// same reports whether two JSON values mean the same as a T: nothing is an empty list, "8" is 8. Fields that T does not
+// know must be the same to the letter, because their meaning is unknown here.
 func same[T any](a, b any) bool {
 	var left, right T
 	if decode(a, &left) != nil || decode(b, &right) != nil {
@@ -20,7 +20,7 @@ func same[T any](a, b any) bool {
 	return equality.Semantic.DeepEqual(left, right) && reflect.DeepEqual(beyond(a, kind), beyond(b, kind))
 }
 
-// beyond is what of a JSON value a type does not know, nil for nothing.
+// beyond returns the part of a JSON value that a type does not know, nil for none.
 func beyond(value any, kind reflect.Type) any {
 	for kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()

@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// patchesChanged reports whether the runtime patches mean something else, or were stamped anew.
+// patchesChanged reports whether the runtime patches have another meaning, or another time.
 func patchesChanged(old, next *trainerv1alpha1.TrainJob) bool {
 	return !equality.Semantic.DeepEqual(old.Spec.RuntimePatches, next.Spec.RuntimePatches)
 }
@@ -27,8 +27,8 @@ func sizeChanged(old, next *trainerv1alpha1.TrainJob) bool {
 		!equality.Semantic.DeepEqual(was.ResourcesPerNode, is.ResourcesPerNode))
 }
 
-// priorityChanged reports whether a job has another priority class than before: it names one itself, by annotation or by a runtime patch, or
-// leaves that to its runtime now. Without a runtime only what the job itself says counts.
+// priorityChanged reports whether a job has another priority class than before: it names one itself, by annotation or
+// by a runtime patch, or leaves that to its runtime now. Without a runtime only the job's own class counts.
 func priorityChanged(old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime) bool {
 	return plan.NamedPriorityClass(old, runtime) != plan.NamedPriorityClass(next, runtime)
 }
@@ -56,8 +56,8 @@ func changedShapes(old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime) []
 	return changed
 }
 
-// refuseShapes refuses changes of parts of a job that runs: they would have no effect until the job is suspended, and nobody would tell. jobs
-// is the status of the ReplicatedJobs of the job's JobSet, empty without one.
+// refuseShapes refuses changes of parts of a job that runs: they would have no effect until the job is suspended, without a report. jobs is
+// the status of the ReplicatedJobs of the job's JobSet, empty without one.
 func refuseShapes(
 	changed []shape, old, next *trainerv1alpha1.TrainJob, jobs []jobsetv1alpha2.ReplicatedJobStatus,
 ) field.ErrorList {
@@ -77,8 +77,8 @@ func refuseShapes(
 	return faults
 }
 
-// checkShapeChange refuses a change of the runtime patches, of the trainer's size, or of the priority of a job that runs, and of one whose
-// JobSet does not take the change. It reads the JobSet only when there is such a change.
+// checkShapeChange refuses a change of the runtime patches, of the trainer's size, or of the priority of a job that
+// runs, and of one whose JobSet does not permit the change. It reads the JobSet only when there is such a change.
 func (v *Validator) checkShapeChange(
 	ctx context.Context, old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime,
 ) field.ErrorList {

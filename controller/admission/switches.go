@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// checkSwitchesChange refuses to switch the gang or NVLink on or off, or to choose another scheduler, once there is a JobSet: the job
-// keeps the decisions with which it was first rendered, and some of them show in what it asks for.
+// checkSwitchesChange refuses to switch the gang or NVLink on or off, or to choose another scheduler, once there is a
+// JobSet: the decisions of its first rendering are final, and some of them show in its requests.
 func (v *Validator) checkSwitchesChange(ctx context.Context, old, next *trainerv1alpha1.TrainJob) field.ErrorList {
 	var changed []string
 	for _, key := range []string{topology.AnnotationGang, topology.AnnotationScheduler, topology.AnnotationMNNVL} {

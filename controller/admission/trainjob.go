@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,27 +22,28 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
+	"github.com/lockstep-project/lockstep/controller/servedkinds"
 )
 
-// Runtimes finds the runtime of a job: as it is now, or the job's own copy where it has one. The error is a resolve.ErrMissing
-// or a resolve.ErrUnknown if the job is to be refused, and any other if nobody can tell.
+// Runtimes finds the runtime of a job: the current one, or the job's own copy where it has one. The error is a
+// resolve.ErrMissing or a resolve.ErrUnknown if the job is to be refused, and any other if that is unknown.
 type Runtimes interface {
 	Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (resolve.Found, error)
 	Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (resolve.Found, error)
 }
 
-// Verdict is what becomes of a request.
+// Verdict is the decision about a request.
 type Verdict struct {
-	// Refusal says why the object is not let in, on one line; nil if it is.
+	// Refusal is the reason why the object is refused, on one line; nil if it is.
 	Refusal error
 	// Warnings are shown to the user either way.
 	Warnings []string
 }
 
-// Validator decides which TrainJobs are let in.
+// Validator decides which TrainJobs are admitted.
 type Validator struct {
-	// Class are the jobs of the controller. Kubeflow Trainer judges the others where Class has the choice class.Chosen; else all jobs of its
-	// namespaces are judged, whoever manages them.
+	// Class are the jobs of the controller. Kubeflow Trainer judges the others where Class has the choice class.Chosen;
+	// else all jobs of its namespaces are judged, whatever their manager.
 	Class    class.Class
 	Runtimes Runtimes
 	// JobSets reads the JobSet of a job whose patches change.
@@ -50,15 +52,17 @@ type Validator struct {
 	Live client.Reader
 	// Nodes finds pods that no node can hold.
 	Nodes nodefit.Nodes
-	// Levels finds pods that their namespace does not let in.
+	// Levels finds pods that their namespace's Pod Security level refuses.
 	Levels podsecurity.Levels
-	// Offers returns the GPUs of the nodes, for jobs with automatic resources; nil for a Validator that knows no nodes.
+	// Kinds finds kinds that pods create and that are not served.
+	Kinds servedkinds.Kinds
+	// Offers returns the GPUs of the nodes, for jobs with automatic resources; nil for a Validator without nodes.
 	Offers Offers
 	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
 	Options plan.Options
 }
 
-// Create judges a new TrainJob. The error says why that was not possible.
+// Create judges a new TrainJob. The error is the reason why that was not possible.
 func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (Verdict, error) {
 	found, err := v.Runtimes.Current(ctx, job)
 	verdict, err := judgeFound(job, found, err)
@@ -73,7 +77,8 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 		verdict.Refusal = fault
 		return verdict, nil //nolint:nilerr // it is the verdict
 	}
-	if faults := faultsOf(job, found.Runtime, v.Options); len(faults) > 0 {
+	draft := plan.NewDraft(job, found.Runtime, v.Options)
+	if faults := faultsOf(job, found.Runtime, draft); len(faults) > 0 {
 		verdict.Refusal = faults.ToAggregate()
 		return verdict, nil
 	}
@@ -84,20 +89,21 @@ func (v *Validator) Create(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 	if err != nil || fault != nil {
 		return verdict, err
 	}
-	planned, err := plan.New(job, found.Runtime, v.Options)
+	planned, err := draft.Render()
 	if err != nil {
 		verdict.Refusal = err
 		return verdict, nil //nolint:nilerr // it is the verdict
 	}
 	verdict.Warnings = append(verdict.Warnings, planned.Warnings...)
+	verdict.Warnings = append(verdict.Warnings, v.Kinds.Missing(planned.Creates)...)
 	verdict.Warnings = append(verdict.Warnings, longNames(planned.JobSet)...)
 	verdict.Warnings = append(verdict.Warnings, v.unfit(ctx, planned.JobSet)...)
 	verdict.Warnings = append(verdict.Warnings, v.refused(ctx, job.Namespace, planned.JobSet)...)
 	return verdict, nil
 }
 
-// Update judges a change of a TrainJob. Only what it makes worse is refused: a job that is at fault already, maybe by a
-// younger rule, or whose runtime is gone, can still be suspended, relabeled and let go of.
+// Update judges a change of a TrainJob. Only new faults are refused: a job that is at fault already, maybe by a younger
+// rule, or whose runtime was deleted, can still be suspended, relabeled and released.
 func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
 	respecified := !equality.Semantic.DeepEqual(lasting(old), lasting(next))
 	rewished := !maps.Equal(wishes(old), wishes(next))
@@ -114,15 +120,16 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 	switch {
 	case err == nil && verdict.Refusal == nil:
 		before, options := map[string]bool{}, found.Options(v.Options)
-		for _, fault := range faultsOf(old, found.Runtime, options) {
+		for _, fault := range faultsOf(old, found.Runtime, plan.NewDraft(old, found.Runtime, options)) {
 			before[fault.Error()] = true
 		}
-		for _, fault := range faultsOf(next, found.Runtime, options) {
+		draft := plan.NewDraft(next, found.Runtime, options)
+		for _, fault := range faultsOf(next, found.Runtime, draft) {
 			if !before[fault.Error()] {
 				faults = append(faults, fault)
 			}
 		}
-		verdict.Warnings = append(verdict.Warnings, v.unfitLater(ctx, next, found)...)
+		verdict.Warnings = append(verdict.Warnings, v.unfitLater(ctx, next, draft)...)
 		if priorityChanged(old, next, found.Runtime) {
 			var missing *field.Error
 			if missing, err = v.checkPriorityClasses(ctx, next, found.Runtime); missing != nil {
@@ -136,17 +143,18 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 	return verdict, err
 }
 
-// faultsOf returns what is wrong with a job on a runtime: what the planner refuses, and what Kueue would not count. Jobs that were let in before
-// that rule go on.
-func faultsOf(job *trainerv1alpha1.TrainJob, runtime plan.Runtime, options plan.Options) field.ErrorList {
-	faults := plan.Validate(job, runtime, options)
+// faultsOf returns the faults of a job on a runtime: the planner's refusals, and usage that Kueue would not count. Jobs
+// that were admitted before that rule continue.
+func faultsOf(job *trainerv1alpha1.TrainJob, runtime plan.Runtime, draft *plan.Draft) field.ErrorList {
+	faults := slices.Clone(draft.Faults())
 	if fault := plan.Uncounted(job, runtime); fault != nil {
 		faults = append(faults, fault)
 	}
 	return faults
 }
 
-// unusable says what is wrong with a runtime whatever job uses it. The runtime may be older than that rule, or have been let in without a look.
+// unusable returns the fault of a runtime for any job that uses it. The runtime may be older than that rule, or have
+// been stored without the webhook.
 func unusable(runtime plan.Runtime) *field.Error {
 	spec := runtime.Spec.DeepCopy()
 	for i := range spec.Template.Spec.ReplicatedJobs {
@@ -164,7 +172,7 @@ func unusable(runtime plan.Runtime) *field.Error {
 	)
 }
 
-// judgeFound says why a job without a runtime is refused. The error is any other than that there is none.
+// judgeFound returns the refusal of a job without a runtime. The error is any other than that there is none.
 func judgeFound(job *trainerv1alpha1.TrainJob, found resolve.Found, err error) (Verdict, error) {
 	kind := resolve.ReferenceOf(job).Kind
 	switch {
@@ -215,7 +223,7 @@ func longNames(jobSet *jobsetv1alpha2.JobSet) []string {
 		"characters; shorten the job's name by %d", longest, validation.DNS1123LabelMaxLength, excess)}
 }
 
-// lasting is a spec but for what is meant to change all the time.
+// lasting returns the spec without the field that is meant to change: suspend.
 func lasting(job *trainerv1alpha1.TrainJob) trainerv1alpha1.TrainJobSpec {
 	spec := job.Spec
 	spec.Suspend = nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,11 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/controller/admission"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/plan/cases"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
@@ -49,14 +50,21 @@ func (f finds) Find(context.Context, *trainerv1alpha1.TrainJob) (resolve.Found, 
 	return f.found, nil
 }
 
-// missing is how a runtime that is not there is reported.
+// missing returns the report of a runtime that does not exist.
 func missing() finds { return finds{err: fmt.Errorf("runtime rt: %w", resolve.ErrMissing)} }
 
 // there is the runtime of the planner's golden cases about patches.
 func there(t *testing.T) finds {
 	t.Helper()
+	c, err := cases.Read("../plan/testdata", "torch-patches")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := c.Text(cases.Runtime)
 	var rt trainerv1alpha1.ClusterTrainingRuntime
-	readYAML(t, filepath.Join("..", "plan", "testdata", "torch-patches", "runtime.yaml"), &rt)
+	if err := yaml.UnmarshalStrict([]byte(text), &rt); err != nil {
+		t.Fatal(err)
+	}
 	return finds{found: resolve.Found{Runtime: plan.Runtime{Kind: rt.Kind, Name: rt.Name, Spec: rt.Spec}}}
 }
 
@@ -163,7 +171,7 @@ func patchedBy(manager, replicatedJob string) change {
 	}
 }
 
-func TestCreate(t *testing.T) {
+func TestValidator_Create(t *testing.T) {
 	old := there(t)
 	old.found.Deprecated = true
 	own := old
@@ -242,8 +250,9 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// A resource that no node has, most likely misspelled, is told at once; one that is used up, or that a class of devices stands for, is not.
-func TestResourcesThatNobodyOffers(t *testing.T) {
+// A resource that no node has, most likely misspelled, gets a warning at once; one that is used up, or that a class of
+// devices stands for, does not.
+func TestValidator_UnofferedResourceWarns(t *testing.T) {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n"},
 		Status: corev1.NodeStatus{Capacity: corev1.ResourceList{
@@ -292,12 +301,12 @@ func TestResourcesThatNobodyOffers(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, got, "", c.want)
-			// It may become so while the job is suspended, and is told then.
+			// The request may change so while the job is suspended, and gets the warning then.
 			if got, err = validator.Update(t.Context(), trainJob(suspended), trainJob(suspended, asking)); err != nil {
 				t.Fatal(err)
 			}
 			check(t, got, "", c.want)
-			// A running job keeps its JobSet, whatever the verdict on the change.
+			// The JobSet of a running job stays, whatever the verdict on the change.
 			wished := annotated("lockstep.dev/gang", "on")
 			if got, err = validator.Update(
 				t.Context(),
@@ -311,8 +320,8 @@ func TestResourcesThatNobodyOffers(t *testing.T) {
 	}
 }
 
-// Volcano would leave a group whose class does not exist where it is.
-func TestPriorityClassOfAVolcanoGroup(t *testing.T) {
+// Volcano would leave a group with a class that does not exist pending.
+func TestPriorityClass_OfVolcanoGroupMustExist(t *testing.T) {
 	for name, c := range map[string]struct{ class, exists, want string }{
 		"none":                   {},
 		"one that is":            {class: "high", exists: "high"},
@@ -341,8 +350,8 @@ func classOf(name string) *schedulingv1.PriorityClass {
 	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// A job names a class that exists, and none of those that Kubernetes keeps for itself.
-func TestPriorityClassOfAJob(t *testing.T) {
+// A job names a class that exists, and none of those that Kubernetes reserves.
+func TestPriorityClass_OfJobMustExist(t *testing.T) {
 	const at = "metadata.annotations[lockstep.dev/priority-class]: Invalid value: "
 	for name, want := range map[string]string{
 		"high":                 "",
@@ -359,7 +368,7 @@ func TestPriorityClassOfAJob(t *testing.T) {
 	}
 }
 
-func TestUpdate(t *testing.T) {
+func TestValidator_Update(t *testing.T) {
 	const forbidden = "spec.runtimePatches: Forbidden: RuntimePatches can"
 	const never = forbidden + " only be modified when the TrainJob is suspended before or after the update"
 	const wasMissing = `spec.runtimeRef: Invalid value: "rt": runtime rt: the runtime does not exist: ` +
@@ -507,7 +516,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-func TestNobodyCanTell(t *testing.T) {
+func TestValidator_LookupFaultIsReturned(t *testing.T) {
 	lost := errors.New("connection lost")
 	validator := newValidator(t, finds{err: lost})
 	if _, err := validator.Create(t.Context(), trainJob()); !errors.Is(err, lost) {
@@ -532,7 +541,7 @@ func TestNobodyCanTell(t *testing.T) {
 	check(t, got, "spec.runtimePatches: Internal error: getting JobSet train: connection lost", "")
 }
 
-// check compares a verdict. A refusal that is wanted to end in a blank may go on.
+// check compares a verdict. A wanted refusal that ends in a blank is a prefix.
 func check(t *testing.T, got admission.Verdict, want, warnings string) {
 	t.Helper()
 	refusal := ""
@@ -553,7 +562,7 @@ func check(t *testing.T, got admission.Verdict, want, warnings string) {
 	}
 }
 
-// Creating a job that lacks something warns its owner, and says how to mend it.
+// Creating a job that lacks something warns its owner, with the remedy.
 func TestCreate_WarnsWithoutACommand(t *testing.T) {
 	found := there(t)
 	found.found.Runtime.Spec.MLPolicy.MLPolicySource = trainerv1alpha1.MLPolicySource{

@@ -15,7 +15,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// parse reads a TrainJob of any version as a tree, in which numbers keep their spelling.
+// parse reads a TrainJob of any version as a tree that preserves the spelling of numbers.
 func parse(raw []byte) (map[string]any, error) {
 	var tree map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -32,7 +32,7 @@ func parse(raw []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// decodes says what keeps a tree from being a TrainJob.
+// decodes returns the error of decoding a tree into a TrainJob.
 func decodes(tree any) error { return decode(tree, &trainerv1alpha1.TrainJob{}) }
 
 // decode reads a tree as the API server's clients do: names of fields are case-sensitive.
@@ -78,7 +78,7 @@ func object(tree map[string]any, place ...string) map[string]any {
 	return found
 }
 
-// named is the first entry of a list whose key has that value, nil if there is none.
+// named returns the first entry of a list whose key has that value, nil if there is none.
 func named(list []any, key string, value any) map[string]any {
 	name, ok := value.(string)
 	if !ok {

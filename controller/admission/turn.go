@@ -38,7 +38,7 @@ func (t turn) suspended() bool { return ptr.Deref(t.Spec.Suspend, false) }
 // queue is the queue in which Kueue has the job; empty for none.
 func (t turn) queue() string { return t.Metadata.Labels[plan.KueueQueueLabel] }
 
-// takeTurn writes since when a job waits for its turn, where that is not since its creation. Nobody else writes it.
+// takeTurn writes since when a job waits for its turn, where that is not since its creation. No other code writes it.
 func (d *Defaulter) takeTurn(ctx context.Context, user authenticationv1.UserInfo, old, next []byte) ([]byte, error) {
 	now, ok := turnOf(next)
 	if !ok {
@@ -59,9 +59,10 @@ func (d *Defaulter) takeTurn(ctx context.Context, user authenticationv1.UserInfo
 	return annotate(next, topology.AnnotationJobQueuedAt, since)
 }
 
-// queuesAnew reports whether a job waits from this change on: else suspended jobs were tickets, kept for the day on which one needs to be
-// first. Time in suspension counts as waiting only if the job was in one queue of Kueue's all the time, and a controller resumes it. The
-// label must have been there before, because whoever may resume everything (Argo CD, another operator) passes for a controller.
+// queuesAnew reports whether a job waits from this change on: otherwise a user could create suspended jobs in advance
+// and resume one when it needs to be first. Time in suspension counts as waiting only if the job was in one queue of
+// Kueue's all the time, and a controller resumes it. The label must have been there before, because any user that may
+// resume every job (Argo CD, another operator) passes for a controller.
 func (d *Defaulter) queuesAnew(ctx context.Context, user authenticationv1.UserInfo, before, now turn) (bool, error) {
 	switch {
 	case !before.suspended():
@@ -100,7 +101,7 @@ type Reviews interface {
 	Create(ctx context.Context, review client.Object, options ...client.CreateOption) error
 }
 
-// annotate sets an annotation of an object, or removes it if the value is empty. What else it has comes through.
+// annotate sets an annotation of an object, or removes it if the value is empty. Other fields are preserved.
 func annotate(raw []byte, key, value string) ([]byte, error) {
 	tree, err := parse(raw)
 	if err != nil {

@@ -36,7 +36,7 @@ func inQueue(queue string, job []byte) []byte {
 		fmt.Appendf(nil, `"metadata":{"labels":{"kueue.x-k8s.io/queue-name":%q},`, queue), 1)
 }
 
-// waiting is a TrainJob that is suspended or not, and says since when it waits; empty if it does not.
+// waiting returns a TrainJob that is suspended or not, with the instant from which it waits; empty if it does not.
 func waiting(suspend bool, since string) []byte {
 	annotations := `"else":"kept"`
 	if since != "" {
@@ -127,7 +127,8 @@ func TestDefaulter_TakesTheJobsTurn(t *testing.T) {
 	}
 }
 
-// Who resumes is asked about as he is, and about all namespaces: who may write the status of his own jobs only is no controller.
+// The rights of a resuming user are evaluated with all groups of the user, and for all namespaces: a user who may write
+// only the status of the user's own jobs is no controller.
 func TestDefaulter_AsksWhoResumes(t *testing.T) {
 	asked := &reviews{}
 	d := &admission.Defaulter{Reviews: asked, Clock: clocktesting.NewFakePassiveClock(now())}
@@ -161,7 +162,7 @@ func TestDefaulter_AsksWhoResumes(t *testing.T) {
 	}
 }
 
-// What cannot be read, or says nothing of itself, is stored as before.
+// After an old object that is absent or malformed, the next one is stored unchanged.
 func TestDefaulter_TurnsOfOddJobs(t *testing.T) {
 	d := &admission.Defaulter{Reviews: &reviews{}, Clock: clocktesting.NewFakePassiveClock(now().Add(time.Second))}
 	for _, old := range []string{"", "no JSON", `{"metadata":{"annotations":[]}}`} {

@@ -9,22 +9,21 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
 // unfitLater is unfit for a job that changes while it is suspended: it is rendered anew when it is resumed.
-func (v *Validator) unfitLater(ctx context.Context, job *trainerv1alpha1.TrainJob, found resolve.Found) []string {
+func (v *Validator) unfitLater(ctx context.Context, job *trainerv1alpha1.TrainJob, draft *plan.Draft) []string {
 	if job.Spec.Suspend == nil || !*job.Spec.Suspend {
 		return nil
 	}
-	planned, err := plan.New(job, found.Runtime, found.Options(v.Options))
+	planned, err := draft.Render()
 	if err != nil {
 		return nil // it is refused, or was at fault before
 	}
 	return slices.Concat(v.unfit(ctx, planned.JobSet), v.refused(ctx, job.Namespace, planned.JobSet))
 }
 
-// refused warns of pods that the namespace does not let in. It is no refusal, because the namespace may change.
+// refused warns of pods that the namespace refuses. It is no refusal, because the namespace may change.
 func (v *Validator) refused(ctx context.Context, namespace string, jobSet *jobsetv1alpha2.JobSet) []string {
 	refused := v.Levels.Refused(ctx, namespace, jobSet)
 	var warnings []string
@@ -34,8 +33,8 @@ func (v *Validator) refused(ctx context.Context, namespace string, jobSet *jobse
 	return warnings
 }
 
-// unfit warns of pods that no node holds: most likely a name is misspelled, or the device plugin is not installed. It is no refusal, because such a node
-// may come.
+// unfit warns of pods that no node holds: most likely a name is misspelled, or the device plugin is not installed. It
+// is no refusal, because such a node may be added.
 func (v *Validator) unfit(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) []string {
 	warnings := v.Nodes.Unfit(ctx, jobSet)
 	for i := range warnings {

@@ -23,9 +23,9 @@ const (
 	ValidateClusterRuntimePath = "/validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime"
 )
 
-// Register puts the webhooks on a server. Objects of v2alpha1 come to them as well: the version is not looked at.
+// Register puts the webhooks on a server. They get objects of v2alpha1 as well: the version is not evaluated.
 func Register(server webhook.Server, validator *Validator, defaulter *Defaulter) {
-	handlers := Handlers(validator, defaulter)
+	handlers := handlers(validator, defaulter)
 	for _, path := range []string{
 		DefaultTrainJobPath, ValidateTrainJobPath, ValidateRuntimePath, ValidateClusterRuntimePath,
 	} {
@@ -33,8 +33,9 @@ func Register(server webhook.Server, validator *Validator, defaulter *Defaulter)
 	}
 }
 
-// Handlers are the webhooks by path. A panic in one is answered with an error: the request fails, the process goes on.
-func Handlers(validator *Validator, defaulter *Defaulter) map[string]*ctrladmission.Webhook {
+// handlers are the webhooks by path. A panic in one is answered with an error: the request fails, the process
+// continues.
+func handlers(validator *Validator, defaulter *Defaulter) map[string]*ctrladmission.Webhook {
 	handlers := map[string]*ctrladmission.Webhook{}
 	for path, handle := range map[string]ctrladmission.HandlerFunc{
 		DefaultTrainJobPath: func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
@@ -49,8 +50,8 @@ func Handlers(validator *Validator, defaulter *Defaulter) map[string]*ctrladmiss
 	return handlers
 }
 
-// elsewhere lets objects of namespaces that are not the controller's pass as they are: a webhook configuration that was not rendered for
-// the same namespaces must not keep others from working.
+// elsewhere lets objects of namespaces that are not the controller's pass unchanged: a webhook configuration that was
+// not rendered for the same namespaces must not block other controllers.
 func (v *Validator) elsewhere(handle ctrladmission.HandlerFunc) ctrladmission.HandlerFunc {
 	return func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 		if request.Namespace != "" && !v.Class.Serves(request.Namespace) {
@@ -117,7 +118,7 @@ func judge[T any](judgment judgment[T]) ctrladmission.HandlerFunc {
 	}
 }
 
-// Judge judges a TrainJob, old nil if it is new. One that this controller does not handle is let in.
+// Judge judges a TrainJob, old nil if it is new. One that this controller does not handle is admitted.
 func (v *Validator) Judge(ctx context.Context, old, next *trainerv1alpha1.TrainJob) (Verdict, error) {
 	if v.Class.Choice == class.Chosen && !v.Class.Handles(next) {
 		return Verdict{}, nil
@@ -156,7 +157,7 @@ func writes(request ctrladmission.Request) bool {
 		(request.Operation == admissionv1.Create || request.Operation == admissionv1.Update)
 }
 
-// leaving reports whether an object is being deleted: nothing may keep its finalizers from going.
+// leaving reports whether an object is being deleted: nothing may block the removal of its finalizers.
 func leaving(raw []byte) bool {
 	var object struct {
 		Metadata struct {

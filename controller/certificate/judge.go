@@ -22,22 +22,22 @@ const (
 
 // How long certificates are valid; each is renewed at two thirds of it.
 const (
-	AuthorityLife = 10 * 365 * 24 * time.Hour
-	ServingLife   = 365 * 24 * time.Hour
+	authorityLife = 10 * 365 * 24 * time.Hour
+	servingLife   = 365 * 24 * time.Hour
 )
 
 const (
-	// Backdate is how long before its making a certificate becomes valid, for clocks that are behind ours.
-	Backdate = time.Hour
-	// Settle is how old an authority must be to sign the successor of a certificate that is still good: by then it is in
-	// every bundle.
-	Settle = time.Hour
+	// backdate is the time by which a certificate is valid before it is made, for clocks that are behind ours.
+	backdate = time.Hour
+	// settle is the age at which an authority may sign the successor of a certificate that is still good: by then it is
+	// in every bundle.
+	settle = time.Hour
 )
 
-// Judgement says what has to be done about a Secret's data.
+// Judgement lists the renewals that a Secret's data needs.
 type Judgement struct {
-	// NewAuthority and NewServing tell which certificates have to be made. A new authority alone leaves the serving
-	// certificate as it is: the earlier authority stays in the bundle while it is valid.
+	// NewAuthority and NewServing are set for certificates that have to be created. A new authority alone leaves the
+	// serving certificate unchanged: the earlier authority stays in the bundle while it is valid.
 	NewAuthority, NewServing bool
 	// Why is for the log; empty when nothing has to be done.
 	Why string
@@ -59,7 +59,7 @@ func Judge(data map[string][]byte, hosts []string, now time.Time) Judgement {
 			Why: strings.Trim(authorityFault+"; "+servingFault, "; "),
 		}
 	}
-	due := earliest(serving.NotAfter, latest(renewal(serving), authority.NotBefore.Add(Backdate+Settle)))
+	due := earliest(serving.NotAfter, latest(renewal(serving), authority.NotBefore.Add(backdate+settle)))
 	if !now.Before(due) {
 		return Judgement{NewServing: true, Again: now, Why: "the serving certificate is due for renewal"}
 	}
@@ -70,7 +70,7 @@ func Judge(data map[string][]byte, hosts []string, now time.Time) Judgement {
 	return Judgement{Again: again}
 }
 
-// Renew makes what a judgement asks for and returns the Secret's new data. What else the Secret holds stays in it.
+// Renew creates the certificates of a judgement and returns the Secret's new data. Other keys of the Secret stay.
 func Renew(data map[string][]byte, judgement Judgement, hosts []string, now time.Time) (map[string][]byte, error) {
 	renewed := maps.Clone(data)
 	if renewed == nil {
@@ -94,7 +94,8 @@ func Renew(data map[string][]byte, judgement Judgement, hosts []string, now time
 	return renewed, nil
 }
 
-// Bundle is what clients have to trust: the authority's certificate and earlier ones that are still valid, as PEM.
+// Bundle returns the certificates that clients have to trust: the authority's and earlier ones that are still valid, as
+// PEM.
 func Bundle(data map[string][]byte, now time.Time) []byte {
 	var bundle []byte
 	for _, authority := range trustedAuthorities(data, now) {
@@ -114,7 +115,7 @@ func Hosts(service types.NamespacedName, host string) []string {
 	return append(hosts, host)
 }
 
-// renewal is when two thirds of a certificate's life have passed.
+// renewal returns the time at which two thirds of a certificate's life have passed.
 func renewal(cert *x509.Certificate) time.Time {
 	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) / 3 * 2)
 }

@@ -44,7 +44,8 @@ func with(data map[string][]byte, key, value string) map[string][]byte {
 	return changed
 }
 
-// refused says why a client that trusts the bundle refuses the certificate, for each name; empty if it does not.
+// refused returns the reason why a client that trusts the bundle refuses the certificate, for each name; empty if it
+// does not.
 func refused(t *testing.T, bundle []byte, data map[string][]byte, at time.Time) string {
 	t.Helper()
 	pair, err := tls.X509KeyPair(data[certificate.ServingCert], data[certificate.ServingKey])
@@ -61,7 +62,7 @@ func refused(t *testing.T, bundle []byte, data map[string][]byte, at time.Time) 
 	return ""
 }
 
-func TestWhatIsDue(t *testing.T) {
+func TestJudge_NamesWhatIsDue(t *testing.T) {
 	fresh, other := made(t, birth), made(t, birth)
 	const both, authority, serving = "authority and serving", "authority", "serving"
 	const ca, caKey, cert, key = certificate.AuthorityCert, certificate.AuthorityKey,
@@ -147,9 +148,9 @@ func withEarlier(authority, earlier map[string][]byte) map[string][]byte {
 	return data
 }
 
-// TestThirtyYears lives through thirty years of renewals: whoever read the bundle before a renewal believes what is
-// served after it, and the judgement holds until the instant that it names.
-func TestThirtyYears(t *testing.T) {
+// TestJudge_ThirtyYearsOfRenewals lives through thirty years of renewals: a client with the bundle from before a
+// renewal trusts the certificate served after it, and the judgement holds until the instant that it names.
+func TestJudge_ThirtyYearsOfRenewals(t *testing.T) {
 	data, now := made(t, birth), birth
 	trusted := certificate.Bundle(data, now)
 	authorities, servings := 0, 0
@@ -191,7 +192,7 @@ func TestThirtyYears(t *testing.T) {
 	}
 }
 
-func TestTheBundleHoldsWhatIsValid(t *testing.T) {
+func TestBundle_HoldsValidAuthorities(t *testing.T) {
 	count := func(bundle []byte) int { return bytes.Count(bundle, []byte("BEGIN CERTIFICATE")) }
 	first := made(t, birth)
 	turn := birth.Add(2434 * day)
@@ -220,7 +221,7 @@ func TestTheBundleHoldsWhatIsValid(t *testing.T) {
 	}
 }
 
-func TestWhatElseIsInTheSecretStays(t *testing.T) {
+func TestRenew_PreservesOtherKeys(t *testing.T) {
 	if got := renewed(
 		t,
 		map[string][]byte{"note": []byte("ours")},

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// Period is how often the Secret and the webhook configurations are looked at: three reads of single objects. It is
-	// how long a replica can serve a certificate after somebody deleted the Secret.
+	// Period is the interval at which the Secret and the webhook configurations are read: three reads of single
+	// objects. A replica can serve a certificate for that long after its Secret was deleted.
 	Period = 15 * time.Second
-	// pause is how soon a check that failed is repeated.
+	// pause is the time after which a check that failed is repeated.
 	pause = time.Second
-	// agreements is how often a replica tries to write before it takes the others' races for a fault.
+	// agreements is the number of times that a replica tries to write before it takes the others' races for a fault.
 	agreements = 5
-	// fieldOwner owns what the keeper writes.
+	// fieldOwner is the field manager of the keeper's writes.
 	fieldOwner = "lockstep-controller-certificate"
 )
 
@@ -38,17 +38,17 @@ var (
 	errRaces = errors.New("others change it all the time")
 )
 
-// Keeper keeps the Secret and the webhook configurations of one controller, and serves the certificate. Every replica
-// runs one: they agree by the Secret's resource version.
+// Keeper renews the Secret, updates the webhook configurations of one controller, and serves the certificate. Every
+// replica runs one: they agree by the Secret's resource version.
 type Keeper struct {
 	// Client reads past caches: the roles allow single objects only.
 	Client client.Client
 	Clock  clock.Clock
-	// Secret is where the certificates are kept.
+	// Secret is the name of the Secret with the certificates.
 	Secret types.NamespacedName
 	// Service is the one that the webhook configurations name.
 	Service types.NamespacedName
-	// Hosts are what the serving certificate must be good for, as Hosts gives them.
+	// Hosts are the names for which the serving certificate must be valid, as Hosts returns them.
 	Hosts []string
 	// Mutating and Validating name the webhook configurations; those that do not exist are passed over.
 	Mutating, Validating []string
@@ -71,7 +71,8 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, ErrNotYet
 }
 
-// Trusted is what clients other than the API server have to trust, as PEM; empty until the first check has passed.
+// Trusted returns the certificates that clients other than the API server have to trust, as PEM; empty until the first
+// check has passed.
 func (k *Keeper) Trusted() []byte {
 	if now := k.trusted.Load(); now != nil {
 		return *now
@@ -100,8 +101,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// Check brings Secret, webhook configurations and the served certificate up to date, in this order: nobody is served
-// what the API server has not been told to trust. It returns when it must be called again at the latest.
+// Check updates the Secret, the webhook configurations and the served certificate, in this order: no client is served a
+// certificate that the API server does not trust yet. It returns when it must be called again at the latest.
 func (k *Keeper) Check(ctx context.Context) (time.Time, error) {
 	now := k.Clock.Now()
 	data, err := k.agree(ctx, now)
@@ -119,7 +120,8 @@ func (k *Keeper) Check(ctx context.Context) (time.Time, error) {
 	return Judge(data, k.Hosts, now).Again, nil
 }
 
-// agree returns data in which nothing is due: what the Secret holds, or what this replica was the first to write.
+// agree returns data in which no renewal is due: the Secret's, or the renewed data that this replica was the first to
+// write.
 func (k *Keeper) agree(ctx context.Context, now time.Time) (map[string][]byte, error) {
 	for range agreements {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.Secret.Namespace, Name: k.Secret.Name}}

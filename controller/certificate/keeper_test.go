@@ -26,7 +26,7 @@ import (
 var service = types.NamespacedName{Namespace: "ns", Name: "webhook"}
 
 // newCluster is an API server with our two configurations: a mutating one that names our Service, and a validating one
-// with a URL, our Service and somebody else's Service. Hooks see every call before it is made.
+// with a URL, our Service and a foreign Service. Hooks see every call before it is made.
 func newCluster(hooks interceptor.Funcs) client.Client {
 	entry := func(name, namespace string) admissionregistrationv1.WebhookClientConfig {
 		return admissionregistrationv1.WebhookClientConfig{
@@ -104,7 +104,7 @@ func servedBy(t *testing.T, keeper *certificate.Keeper) []byte {
 	return served.Certificate[0]
 }
 
-func TestTheFirstCheckMakesEverything(t *testing.T) {
+func TestKeeper_FirstCheckCreatesEverything(t *testing.T) {
 	cluster := newCluster(interceptor.Funcs{})
 	keeper := newKeeper(cluster, clocktesting.NewFakeClock(birth))
 	if _, err := keeper.GetCertificate(nil); !errors.Is(err, certificate.ErrNotYet) {
@@ -127,7 +127,7 @@ func TestTheFirstCheckMakesEverything(t *testing.T) {
 	}
 }
 
-func TestAnotherCheckWritesNothing(t *testing.T) {
+func TestKeeper_SecondCheckWritesNothing(t *testing.T) {
 	writes := 0
 	cluster := newCluster(interceptor.Funcs{
 		Patch: func(
@@ -152,7 +152,7 @@ func TestAnotherCheckWritesNothing(t *testing.T) {
 	}
 }
 
-func TestAResetBundleIsRepaired(t *testing.T) {
+func TestKeeper_RepairsResetBundle(t *testing.T) {
 	cluster := newCluster(interceptor.Funcs{})
 	keeper := newKeeper(cluster, clocktesting.NewFakeClock(birth))
 	check(t, keeper)
@@ -174,8 +174,8 @@ func TestAResetBundleIsRepaired(t *testing.T) {
 	}
 }
 
-// TestReplicasAgree lets a second replica write between the first one's read and its write.
-func TestReplicasAgree(t *testing.T) {
+// TestKeeper_ReplicasAgree lets a second replica write between the first one's read and its write.
+func TestKeeper_ReplicasAgree(t *testing.T) {
 	for name, at := range map[string]time.Time{"at the start": birth, "at a renewal": birth.Add(300 * day)} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(birth)
@@ -212,8 +212,8 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// TestAConflictIsNoFault lets somebody else change a configuration between its reading and its writing.
-func TestAConflictIsNoFault(t *testing.T) {
+// TestKeeper_ConflictIsNoFault lets another client change a configuration between its reading and its writing.
+func TestKeeper_ConflictIsNoFault(t *testing.T) {
 	raced := false
 	cluster := newCluster(interceptor.Funcs{
 		Patch: func(
@@ -239,8 +239,9 @@ func TestAConflictIsNoFault(t *testing.T) {
 	}
 }
 
-// TestNothingIsServedBeforeItIsTrusted holds the order: until the bundles are written, the old certificate is served.
-func TestNothingIsServedBeforeItIsTrusted(t *testing.T) {
+// TestKeeper_ServesOnlyTrustedCertificates holds the order: until the bundles are written, the old certificate is
+// served.
+func TestKeeper_ServesOnlyTrustedCertificates(t *testing.T) {
 	clock := clocktesting.NewFakeClock(birth)
 	var fault error
 	cluster := newCluster(interceptor.Funcs{
@@ -277,7 +278,7 @@ func TestNothingIsServedBeforeItIsTrusted(t *testing.T) {
 	}
 }
 
-func TestAFaultNamesTheSecret(t *testing.T) {
+func TestKeeper_FaultNamesTheSecret(t *testing.T) {
 	cluster := newCluster(interceptor.Funcs{
 		Get: func(
 			ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption,
@@ -304,8 +305,9 @@ func TestAFaultNamesTheSecret(t *testing.T) {
 	}
 }
 
-// TestItRunsByItself moves a fake clock and watches the certificate change, as it does within the running controller.
-func TestItRunsByItself(t *testing.T) {
+// TestKeeper_StartRenewsInTime moves a fake clock and watches the certificate change, as it does within the running
+// controller.
+func TestKeeper_StartRenewsInTime(t *testing.T) {
 	clock := clocktesting.NewFakeClock(birth)
 	cluster := newCluster(interceptor.Funcs{})
 	keeper := newKeeper(cluster, clock)
@@ -332,11 +334,12 @@ func TestItRunsByItself(t *testing.T) {
 	}
 }
 
-// A Service of another name in a configuration file must not end in a certificate that nobody trusts, and nobody told.
-func TestConfigurationsThatCallSomebodyElse(t *testing.T) {
+// A Service of another name in a configuration file must not end in a certificate that is not trusted, without a
+// report.
+func TestKeeper_UncalledServiceIsError(t *testing.T) {
 	keeper := newKeeper(newCluster(interceptor.Funcs{}), clocktesting.NewFakeClock(time.Now()))
 	keeper.Service = types.NamespacedName{Namespace: "ns", Name: "kubeflow-trainer-controller-manager"}
-	keeper.Validating = nil // of which one entry calls a URL, and so us
+	keeper.Validating = nil // its entry with a URL calls us
 	_, err := keeper.Check(t.Context())
 	if err == nil ||
 		!strings.Contains(err.Error(), "no entry calls this Service: ns/kubeflow-trainer-controller-manager") {

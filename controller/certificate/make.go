@@ -22,7 +22,7 @@ type pair struct {
 func newAuthority(now time.Time) (pair, error) {
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "lockstep-webhook-authority"},
-		NotBefore: now.Add(-Backdate), NotAfter: now.Add(AuthorityLife),
+		NotBefore: now.Add(-backdate), NotAfter: now.Add(authorityLife),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 		KeyUsage: x509.KeyUsageCertSign,
 	}
@@ -45,7 +45,7 @@ func newServing(data map[string][]byte, hosts []string, now time.Time) (pair, er
 	}
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "lockstep-webhook"},
-		NotBefore: now.Add(-Backdate), NotAfter: earliest(now.Add(ServingLife), authority.Leaf.NotAfter),
+		NotBefore: now.Add(-backdate), NotAfter: earliest(now.Add(servingLife), authority.Leaf.NotAfter),
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errNobodyCalls indicates webhook configurations that call somebody else: nobody would trust the certificate, and every
-// request that they are about would fail.
+// errNobodyCalls indicates webhook configurations without an entry for this Service: the API server would not trust the
+// certificate, and every request that they match would fail.
 var errNobodyCalls = errors.New("no entry calls this Service")
 
-// publish writes the bundle into the webhook configurations where it differs. Configurations of which no entry calls us are an
-// error; those that are not there may be installed later.
+// publish writes the bundle into the webhook configurations where it differs. Configurations without an entry for us are an
+// error; absent ones may be installed later.
 func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
 	var faults []error
 	found, ours := 0, 0
@@ -63,7 +63,7 @@ func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
 	return errors.Join(faults...)
 }
 
-// patch reads a configuration and writes what edit changes of it, unless somebody else has changed it meanwhile.
+// patch reads a configuration and writes the changes of edit, unless it has changed meanwhile.
 func (k *Keeper) patch(ctx context.Context, name string, configuration client.Object, edit func() bool) error {
 	if err := k.Client.Get(ctx, client.ObjectKey{Name: name}, configuration); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -86,8 +86,8 @@ func (k *Keeper) patch(ctx context.Context, name string, configuration client.Ob
 	return nil
 }
 
-// calls reports whether an entry of our configurations calls us: it does unless it names somebody else's Service; one with a
-// URL does, as it has to outside of a cluster.
+// calls reports whether an entry of our configurations calls us: it does unless it names a foreign Service; one with a URL
+// does, as it has to outside of a cluster.
 func (k *Keeper) calls(client *admissionregistrationv1.WebhookClientConfig) bool {
 	service := client.Service
 	return service == nil || service.Name == k.Service.Name && service.Namespace == k.Service.Namespace

@@ -12,7 +12,7 @@ const (
 	typePrivateKey  = "PRIVATE KEY"
 )
 
-// readAuthority returns the authority that signs, or a clause that says why it cannot be used.
+// readAuthority returns the signing authority, or a clause with the reason why it cannot be used.
 func readAuthority(data map[string][]byte, now time.Time) (*x509.Certificate, string) {
 	if len(data[AuthorityCert]) == 0 {
 		return nil, "there is no authority"
@@ -28,7 +28,7 @@ func readAuthority(data map[string][]byte, now time.Time) (*x509.Certificate, st
 	}
 }
 
-// readServing returns the serving certificate, or a clause that says why it cannot be served.
+// readServing returns the serving certificate, or a clause with the reason why it cannot be served.
 func readServing(data map[string][]byte, hosts []string, now time.Time) (*x509.Certificate, string) {
 	if len(data[ServingCert]) == 0 {
 		return nil, "there is no serving certificate"
@@ -55,7 +55,8 @@ func readServing(data map[string][]byte, hosts []string, now time.Time) (*x509.C
 	return pair.Leaf, ""
 }
 
-// trustedAuthorities are the authorities of a Secret that are valid now, in their order; what cannot be read is none.
+// trustedAuthorities are the authorities of a Secret that are valid now, in their order; data that cannot be parsed is
+// none.
 func trustedAuthorities(data map[string][]byte, now time.Time) []*x509.Certificate {
 	var trusted []*x509.Certificate
 	rest := data[AuthorityCert]

@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/certificate"
 )
 
-// Others are told to trust what the API server is told to, also earlier authorities that are still valid.
-func TestOthersTrustWhatTheAPIServerTrusts(t *testing.T) {
+// Trusted returns the bundle of the API server, with earlier authorities that are still valid.
+func TestTrusted_MatchesTheAPIServerBundle(t *testing.T) {
 	clock, cluster := clocktesting.NewFakeClock(birth), newCluster(interceptor.Funcs{})
 	keeper := newKeeper(cluster, clock)
 	if trusted := keeper.Trusted(); trusted != nil {

@@ -1,5 +1,5 @@
-// Package class says which TrainJobs this controller handles, and which of the new ones are to be its own where another controller
-// of TrainJobs runs beside it.
+// Package class selects the TrainJobs that this controller handles, and the new ones that are to be its own where
+// another controller of TrainJobs runs beside it.
 package class
 
 import (
@@ -23,7 +23,7 @@ const (
 // Class is the set of TrainJobs for which a controller is responsible. The zero value is All of every namespace.
 type Class struct {
 	Choice Choice
-	// Namespaces are those whose jobs are in it; empty for all.
+	// Namespaces are the namespaces of its jobs; empty for all.
 	Namespaces []string
 }
 

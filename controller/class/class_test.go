@@ -7,7 +7,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/class"
 )
 
-// Whatever a job's managedBy is, at most one of Kubeflow Trainer and a controller of class Chosen handles it.
+// For any managedBy of a job, at most one of Kubeflow Trainer and a controller of class Chosen handles it.
 func TestClass_Handles(t *testing.T) {
 	for manager, want := range map[string]struct{ all, chosen, trainer bool }{
 		"": {all: true, trainer: true},

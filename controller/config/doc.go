@@ -1,2 +1,2 @@
-// Package config holds the options of the controller: what they mean, what they are by default, and which are refused.
+// Package config holds the options of the controller: their meaning, their defaults, and their validation.
 package config

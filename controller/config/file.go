@@ -16,12 +16,12 @@ import (
 const (
 	fileVersion = "config.trainer.kubeflow.org/v1alpha1"
 	fileKind    = "Configuration"
-	// trainJobs is how the file names TrainJobs among the kinds that have a concurrency.
+	// trainJobs is the file's name of TrainJobs among the kinds that have a concurrency.
 	trainJobs = "TrainJob.trainer.kubeflow.org"
 )
 
-// file is Kubeflow Trainer's configuration file. Fields of type any are known and not used, so that they are told from
-// fields that do not exist.
+// file is Kubeflow Trainer's configuration file. Fields of type any are known and not used, which distinguishes them
+// from fields that do not exist.
 type file struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -96,7 +96,7 @@ func usedFields() []string {
 	}
 }
 
-// readFile changes the options to what the file says, and lists what it says in vain. Errors are one line that names
+// readFile applies the file to the options, and lists its fields that have no effect. Errors are one line that names
 // the file and the field.
 func (o *Options) readFile(path string) error {
 	content, err := os.ReadFile(path)
@@ -156,7 +156,7 @@ func leaves(path string, value any) []string {
 	return found
 }
 
-// validate refuses what Kubeflow Trainer refuses in the fields that are used.
+// validate refuses the values that Kubeflow Trainer refuses in the fields that are used.
 func (f *file) validate() error {
 	for _, kind := range slices.Sorted(maps.Keys(f.Controller.GroupKindConcurrency)) {
 		if n := f.Controller.GroupKindConcurrency[kind]; n < 1 {

@@ -49,7 +49,7 @@ tls: {minVersion: "1.3", cipherSuites: [], nextProtos: [http/1.1]}
 featureGates: {TrainJobStatus: true}
 `
 
-func TestTheFileIsReadAndFlagsWin(t *testing.T) {
+func TestConfigFile_FlagsWin(t *testing.T) {
 	want := config.Default()
 	want.WebhookPort, want.WebhookHost, want.LeaderElect, want.Workers = 9444, "10.0.0.1", true, 7
 	want.MetricsBindAddress, want.MetricsSecure, want.HealthProbeBindAddress = ":9443", false, ":8082"
@@ -82,7 +82,7 @@ func TestTheFileIsReadAndFlagsWin(t *testing.T) {
 	}
 }
 
-func TestAnEmptyFileChangesNothing(t *testing.T) {
+func TestConfigFile_EmptyChangesNothing(t *testing.T) {
 	for _, content := range []string{header, header + "certManagement: {}\ncontroller:\n  groupKindConcurrency: {}\n"} {
 		got, err := parse(t, content)
 		if diff := cmp.Diff(config.Default(), got, cmpopts.EquateEmpty()); diff != "" || err != nil {
@@ -94,7 +94,7 @@ func TestAnEmptyFileChangesNothing(t *testing.T) {
 	}
 }
 
-func TestBadFilesAreRefusedOnOneLine(t *testing.T) {
+func TestConfigFile_MistakesAreOneLine(t *testing.T) {
 	for content, want := range map[string]string{
 		header + "webhok: {}":                      `unknown field "webhok"`,
 		header + "webhook: {prot: 1}":              `unknown field "webhook.prot"`,
@@ -128,8 +128,8 @@ func TestBadFilesAreRefusedOnOneLine(t *testing.T) {
 	}
 }
 
-// TestTheFileDoesNotHideABadFlag holds that flags are checked although they come after the file.
-func TestTheFileDoesNotHideABadFlag(t *testing.T) {
+// TestConfigFile_DoesNotHideBadFlag checks that flags are validated although they are read after the file.
+func TestConfigFile_DoesNotHideBadFlag(t *testing.T) {
 	if _, err := parse(t, header, "--workers=0"); err == nil || !strings.Contains(err.Error(), "--workers=0") {
 		t.Errorf("error %v", err)
 	}

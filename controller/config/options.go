@@ -18,36 +18,37 @@ import (
 type Options struct {
 	// Kubeconfig is a file; empty means KUBECONFIG, then the service account, then ~/.kube/config.
 	Kubeconfig string
-	// Namespace is where the lease and the webhooks' Service and Secret are, and where the probe at start asks for a
-	// PodGroup without creating it.
+	// Namespace is the namespace of the lease and of the webhooks' Service and Secret, and that in which the probe at
+	// start asks for a PodGroup without creating it.
 	Namespace string
-	// Namespaces are those whose TrainJobs are this controller's; empty for all. Outside of them it reads and writes nothing, but for
-	// what has no namespace and for its own.
+	// Namespaces are the namespaces of this controller's TrainJobs; empty for all. Outside of them it reads and writes
+	// only cluster-scoped objects and those in its own namespace.
 	Namespaces []string
-	// Manage is which TrainJobs the controller handles: a class.Choice.
+	// Manage selects the TrainJobs that the controller handles: a class.Choice.
 	Manage string
-	// NodeShapes are the resources of nodes that autoscalers can make. NodesComplete says that there will be no others than these and those of the cluster.
+	// NodeShapes are the resources of nodes that autoscalers can make. NodesComplete is set if there will be no other
+	// nodes than these and those of the cluster.
 	NodeShapes    []corev1.ResourceList
 	NodesComplete bool
-	// TakeOver is the namespace of Kubeflow Trainer, whose lease is then held beside our own; empty without one.
+	// TakeOver is the namespace of a Kubeflow Trainer; its lease is then held beside our own; empty for none.
 	TakeOver string
-	// LeaderElect lets several replicas run of which one works. Off starts a second faster.
+	// LeaderElect lets several replicas run, one of them active. Off starts a second faster.
 	LeaderElect bool
-	// MetricsBindAddress is where metrics are served; "0" switches them off.
+	// MetricsBindAddress is the address of the metrics; "0" switches them off.
 	MetricsBindAddress string
-	// MetricsSecure serves metrics with TLS, to those whom the cluster knows and lets get /metrics. Off serves them to
-	// everybody, in the clear.
+	// MetricsSecure serves metrics with TLS, to clients that the cluster authenticates and authorizes to get /metrics.
+	// Off serves them to every client, in the clear.
 	MetricsSecure bool
-	// HealthProbeBindAddress is where healthz and readyz are served; "0" switches them off.
+	// HealthProbeBindAddress is the address of healthz and readyz; "0" switches them off.
 	HealthProbeBindAddress string
-	// GangDefault is "on" or "off": whether a job is a gang that does not say otherwise.
+	// GangDefault is "on" or "off": whether a job without its own setting is a gang.
 	GangDefault string
-	// GangAPI is where gangs are kept; empty for where they were kept at the start before, or else the best that the cluster has.
+	// GangAPI is the API of the gangs; empty for that of the previous start, or else the best that the cluster serves.
 	GangAPI gangapi.API
 	// KueueCheckAfter is the time that a job which Kueue admitted may wait for nodes, where an AdmissionCheck of Lockstep's is in its queue; 0
 	// answers no AdmissionChecks.
 	KueueCheckAfter time.Duration
-	// Workers is how many TrainJobs are reconciled at a time. More wait less behind slow API calls.
+	// Workers is the number of TrainJobs that are reconciled at a time. More wait less behind slow API calls.
 	Workers int
 	// Verbosity is the level of logs: 2 decisions, 4 candidates.
 	Verbosity int
@@ -71,7 +72,8 @@ type Options struct {
 	TrainJobStatus bool
 	// StatusServerPort is the port on which it is served, at WebhookHost and with the webhooks' certificate.
 	StatusServerPort int
-	// StatusServerURL is the address that pods are told, without a path; empty means WebhookService at StatusServerPort.
+	// StatusServerURL is the address of the status server in pods, without a path; empty means WebhookService at
+	// StatusServerPort.
 	StatusServerURL string
 	// StatusServerQueriesPerSecond and StatusServerBurst bound its own calls to the API server, for writes and for proofs of identity
 	// each; 0 means 5 and 10. Only the file can change them.
@@ -91,7 +93,7 @@ const (
 	// Self means that the controller makes the certificate of its webhooks, renews it, and writes the caBundle of the
 	// webhook configurations.
 	Self = "self"
-	// External means that somebody else keeps certificate files in WebhookCertDir, and the caBundle.
+	// External means that another party maintains the certificate files in WebhookCertDir, and the caBundle.
 	External = "external"
 )
 
@@ -123,14 +125,14 @@ func Default() Options {
 }
 
 var (
-	// ErrHelp indicates that help was asked for, and written.
+	// ErrHelp indicates that help was requested, and written.
 	ErrHelp = pflag.ErrHelp
-	// ErrVersion indicates that the version was asked for.
+	// ErrVersion indicates that the version was requested.
 	ErrVersion = errors.New("the version was asked for")
 )
 
 // Parse reads options from a command line, and from the configuration file that it names. Flags win over the file. Help
-// goes to out.
+// is written to out.
 func Parse(arguments []string, out io.Writer) (Options, error) {
 	options := Default()
 	path, err := options.parseFlags(arguments, out)
@@ -248,10 +250,10 @@ func (o *Options) addWebhookFlags(flags *pflag.FlagSet) {
 		"folder with tls.crt and tls.key for --cert-management=external; they are read again when they change")
 	flags.StringVar(&o.CertManagement, "cert-management", o.CertManagement,
 		"self: make, keep and renew the certificate of the webhooks in a Secret, and write their caBundle; "+
-			"external: somebody else does")
+			"external: another party does")
 }
 
-// Validate says what is wrong with the options.
+// Validate returns the first fault of the options.
 func (o *Options) Validate() error {
 	if o.GangDefault != "on" && o.GangDefault != "off" {
 		return fmt.Errorf("--gang-default=%s: must be on or off", o.GangDefault)
@@ -289,7 +291,7 @@ func (o *Options) Validate() error {
 	return o.validateStatus()
 }
 
-// validateManage says what is wrong with the options about other controllers of TrainJobs.
+// validateManage returns the first fault of the options about other controllers of TrainJobs.
 func (o *Options) validateManage() error {
 	switch {
 	case o.Manage != string(class.All) && o.Manage != string(class.Chosen):
@@ -303,7 +305,7 @@ func (o *Options) validateManage() error {
 		return fmt.Errorf("--take-over=%s: needs --leader-elect", o.TakeOver)
 	case len(o.Namespaces) > 0:
 		return fmt.Errorf(
-			"--take-over=%s: must not be with --namespaces: nobody would handle the TrainJobs of other namespaces; "+
+			"--take-over=%s: must not be with --namespaces: no controller would handle the TrainJobs of other namespaces; "+
 				"--manage=%s works beside Kubeflow Trainer",
 			o.TakeOver,
 			class.Chosen,

@@ -68,8 +68,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestBadFlagsAreRefusedOnOneLine holds what the command line promises.
-func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
+// TestParse_BadFlagsAreOneLine checks the form of errors on the command line.
+func TestParse_BadFlagsAreOneLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"--gang-default=yes":     "gang-default",
 		"--workers=0":            "workers",
@@ -99,7 +99,7 @@ func TestBadFlagsAreRefusedOnOneLine(t *testing.T) {
 		"--manage=some":               "--manage=some: must be all or chosen",
 		"--take-over=kubeflow-system": "--take-over=kubeflow-system: needs --leader-elect",
 		"--take-over=kubeflow-system --leader-elect --manage=chosen": "must not be with --manage=chosen",
-		"--take-over=kubeflow-system --leader-elect --namespaces=a":  "nobody would handle the TrainJobs of other namespaces",
+		"--take-over=kubeflow-system --leader-elect --namespaces=a":  "no controller would handle the TrainJobs of other namespaces",
 		"--bogus": "bogus",
 		"now":     "now",
 	} {

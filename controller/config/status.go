@@ -37,7 +37,7 @@ func (o *Options) parseGates(text string) error {
 	return nil
 }
 
-// setGate switches a feature gate; one that nobody knows is an error, or its user would wait for what never comes.
+// setGate switches a feature gate; an unknown one is an error, because it would have no effect.
 func (o *Options) setGate(name string, on *bool) error {
 	if name != trainJobStatus {
 		return fmt.Errorf("%s is no feature gate: there is %s", name, trainJobStatus)
@@ -46,7 +46,7 @@ func (o *Options) setGate(name string, on *bool) error {
 	return nil
 }
 
-// validateStatus says what is wrong with the options of the status server, if there is to be one.
+// validateStatus returns the first fault of the status server's options, if it is enabled.
 func (o *Options) validateStatus() error {
 	if !o.TrainJobStatus {
 		return nil

@@ -1,5 +1,6 @@
-// Package conformance asks Kubeflow Trainer 2.3.0 itself what it would make of the planner's golden cases, and writes
-// that beside them. The planner's tests compare it with what we make.
+// Package conformance renders the planner's golden cases with Kubeflow Trainer 2.3.0 itself, as folders of whole files
+// (lockstep's command cases unpacks them and stores the answers). The planner's tests compare the answers with our
+// renderings.
 //
-// It is a module of its own because Trainer is built against Kubernetes 0.36, and we against 0.37.
+// It is a module of its own because Trainer is built with Kubernetes 0.36, and Lockstep with 0.37.
 package conformance

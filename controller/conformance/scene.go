@@ -25,12 +25,12 @@ type scene struct {
 	job     *trainer.TrainJob
 	objects []client.Object
 	scheme  *runtime.Scheme
-	// status says that there is a status server.
+	// status is set if there is a status server.
 	status bool
 }
 
-// read reads trainjob.yaml and runtime.yaml, and of cluster.yaml, if there is one, what else the cluster has: priority
-// classes, say. A runtime without its TrainJob's namespace gets it.
+// read reads trainjob.yaml and runtime.yaml, and from cluster.yaml, if there is one, other objects of the cluster, such
+// as priority classes. A runtime without its TrainJob's namespace gets it.
 func read(folder string) (scene, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -97,8 +97,8 @@ func readObjects(file string, scheme *runtime.Scheme) ([]client.Object, error) {
 	return objects, nil
 }
 
-// pruned is an object without the scheduling of a runtime and the claims of a job, which upstream's API server does not know and drops.
-// Whatever else it does not know is a mistake in the case.
+// pruned is an object without the scheduling of a runtime and the claims of a job, which upstream's API server does not
+// know and drops. Any other unknown option is a mistake in the case.
 func pruned(document []byte) ([]byte, error) {
 	var content map[string]any
 	if err := yaml.Unmarshal(document, &content); err != nil {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configuration is what upstream's manager is installed with, as far as rendering reads it.
+// configuration returns that of an installed upstream manager, as far as rendering reads it.
 func configuration() *configapi.Configuration {
 	return &configapi.Configuration{
 		CertManagement: &configapi.CertManagement{
@@ -41,7 +41,7 @@ func readOptions(folder string) (bool, error) {
 	return options.StatusServer != nil, nil
 }
 
-// switchGates sets upstream's feature gates, which are the process's, to what the case wants.
+// switchGates sets upstream's feature gates, which are global, to those of the case.
 func (s scene) switchGates() error {
 	if err := features.SetEnable(features.TrainJobStatus, s.status); err != nil {
 		return fmt.Errorf("setting feature gate %s: %w", features.TrainJobStatus, err)

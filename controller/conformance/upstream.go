@@ -18,20 +18,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rounds is how often each case is rendered. Upstream runs its plugins in the order of a Go map, which is drawn anew in
-// each process and here in each round; after so many, an order that matters has been seen.
+// rounds is the number of times that each case is rendered. Upstream runs its plugins in the order of a Go map, which
+// is drawn anew in each process and here in each round; after so many, an order that matters has been seen.
 const rounds = 64
 
 // address is that of a pointer; upstream prints one.
 var address = regexp.MustCompile(`0x[0-9a-f]+`)
 
-// refusal is what upstream says instead of rendering.
+// refusal is upstream's message in the place of a rendering.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// answers are all that upstream makes of the case, each once, sorted by its text: one, unless the order of its plugins
-// shows.
+// answers returns all renderings of the case by upstream, each once, sorted by its text: one, unless the order of its
+// plugins shows.
 func (s scene) answers(ctx context.Context) ([]answer, error) {
 	cluster := s.cluster()
 	var all []answer
@@ -48,9 +48,9 @@ func (s scene) answers(ctx context.Context) ([]answer, error) {
 	return all, nil
 }
 
-// answer is what upstream says once.
+// answer is one result of upstream.
 type answer struct {
-	// refused tells a refusal, a line for each fault, from objects in YAML.
+	// refused is set if text is a refusal, a line for each fault, and not objects in YAML.
 	refused bool
 	text    string
 }
@@ -67,8 +67,8 @@ func (s scene) answer(ctx context.Context, cluster client.Client) (answer, error
 	return answer{text: printed}, err
 }
 
-// cluster has what upstream reads, and keeps nothing. All that upstream itself applies while it builds is the snapshot of
-// the runtime, which is the runtime's own text: it is left out.
+// cluster returns a client with the objects that upstream reads; it drops applies. While it builds, upstream applies
+// only the snapshot of the runtime, which is the runtime's own text.
 func (s scene) cluster() client.Client {
 	dropped := interceptor.Funcs{
 		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
@@ -79,7 +79,7 @@ func (s scene) cluster() client.Client {
 	return builder.WithInterceptorFuncs(dropped).Build()
 }
 
-// render validates the TrainJob as upstream's webhook does, and builds what its controller applies.
+// render validates the TrainJob as upstream's webhook does, and builds the objects that its controller applies.
 func (s scene) render(ctx context.Context, cluster client.Client) (objects []runtime.ApplyConfiguration, err error) {
 	job := s.job.DeepCopy()
 	if err = s.switchGates(); err != nil {
@@ -124,8 +124,9 @@ func (noIndex) IndexField(context.Context, client.Object, string, client.Indexer
 	return nil
 }
 
-// text prints objects as they are sent, sorted by kind and name because they come in the plugins' order. What chance
-// made is replaced by "random"; what are scripts, by "script": those are upstream's work, and their text is no rule.
+// text prints objects as they are sent, sorted by kind and name because upstream returns them in the plugins' order.
+// Randomly generated values are replaced by "random", and scripts by "script": these are upstream's work, and their
+// text is no rule.
 func text(objects []runtime.ApplyConfiguration) (string, error) {
 	var documents []string
 	for _, object := range objects {
@@ -148,7 +149,7 @@ func text(objects []runtime.ApplyConfiguration) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// mask replaces what is not compared.
+// mask replaces the values that are not compared.
 func mask(content map[string]any) {
 	data, ok := content["data"].(map[string]any)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Write asks upstream about each folder of cases, and writes its answers into the folder of the same name below out. What an
-// earlier run left there is replaced.
+// Write asks upstream about each folder of cases, and writes its answers into the folder of the same name below out.
+// Files of an earlier run are replaced.
 func Write(ctx context.Context, cases, out string) error {
 	folders, err := filepath.Glob(filepath.Join(cases, "*", "trainjob.yaml"))
 	if err != nil || len(folders) == 0 {
@@ -31,8 +31,8 @@ func Write(ctx context.Context, cases, out string) error {
 	return nil
 }
 
-// write writes the answers: upstream.yaml, or upstream-error.txt for a refusal, numbered from the second one on. What an
-// earlier run left is removed.
+// write writes the answers: upstream.yaml, or upstream-error.txt for a refusal, numbered from the second one on. Files
+// of an earlier run are removed.
 func write(folder string, answers []answer) error {
 	old, err := filepath.Glob(filepath.Join(folder, "upstream*"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ErrLength is the answer to data whose length has no Z85 form.
+// ErrLength is the error for data of a length that Z85 cannot encode.
 var ErrLength = errors.New("the length is no multiple of 4 bytes")
 
 // keySize is the length of both keys in bytes.
@@ -19,8 +19,8 @@ const keySize = 32
 // alphabet are the digits of Z85, ZeroMQ RFC 32.
 const alphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 
-// Certificate is a file with a fresh pair of X25519 keys, as CZMQ and Flux read it. The secret key is the first 32 bytes
-// that random gives. The name is kept beside them for people; it must be free of quotes.
+// Certificate returns a file with a fresh pair of X25519 keys, in the format of CZMQ and Flux. The secret key is the
+// first 32 bytes that random returns. The file has the name for readers; it must be free of quotes.
 func Certificate(name string, random io.Reader) (string, error) {
 	secret := make([]byte, keySize)
 	if _, err := io.ReadFull(random, secret); err != nil {

@@ -33,7 +33,7 @@ func TestZ85(t *testing.T) {
 }
 
 // The pairs are those of the tests of libzmq, so the curve, the text and its order of bytes are ZeroMQ's.
-func TestCertificateHasThePairOfLibzmq(t *testing.T) {
+func TestCertificate_MatchesLibzmqPairs(t *testing.T) {
 	for secret, public := range map[string]string{
 		"D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs": "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID",
 		"JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6": "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7",
@@ -50,7 +50,7 @@ func TestCertificateHasThePairOfLibzmq(t *testing.T) {
 	}
 }
 
-func TestTooLittleChanceIsRefused(t *testing.T) {
+func TestCertificate_RefusesShortRandomSource(t *testing.T) {
 	if text, err := curve.Certificate("train", strings.NewReader("short")); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %q, %v", text, err)
 	}

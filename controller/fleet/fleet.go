@@ -1,4 +1,4 @@
-// Package fleet reads the GPUs of nodes, and keeps what a cluster offers as a value.
+// Package fleet reads the GPUs of nodes, and holds those of a cluster as a value.
 package fleet
 
 import (
@@ -26,7 +26,7 @@ const (
 	labelAccelerator = "cloud.google.com/gke-accelerator"
 )
 
-// Labels returns the labels of a node with GPUs that are kept in memory; nil for other nodes.
+// Labels returns the labels of a node with GPUs that the cache retains; nil for other nodes.
 func Labels(node *corev1.Node) map[string]string {
 	if gpu(node.Status.Allocatable) == "" {
 		return nil
@@ -36,7 +36,8 @@ func Labels(node *corev1.Node) map[string]string {
 	return kept
 }
 
-// Spec returns what decides whether pods may be on a node with GPUs; nothing for other nodes.
+// Spec returns the fields that decide whether pods may be on a node with GPUs: its taints and unschedulable; empty for
+// other nodes.
 func Spec(node *corev1.Node) corev1.NodeSpec {
 	if gpu(node.Status.Allocatable) == "" {
 		return corev1.NodeSpec{}
@@ -65,7 +66,7 @@ func gpu(list corev1.ResourceList) corev1.ResourceName {
 	return ""
 }
 
-// Of returns what a node offers, and false for one without GPUs.
+// Of returns a node's GPUs, and false for a node without any.
 func Of(node *corev1.Node) (sizing.Node, bool) {
 	name := gpu(node.Status.Allocatable)
 	if name == "" {
@@ -92,7 +93,7 @@ func Of(node *corev1.Node) (sizing.Node, bool) {
 	return out, true
 }
 
-// Value returns what nodes offer, of a caller that has all of them.
+// Value returns the fleet of the given nodes, which must be all of the cluster.
 func Value(nodes []*corev1.Node) sizing.Fleet {
 	out := sizing.Fleet{Known: true}
 	for _, node := range nodes {
@@ -104,7 +105,8 @@ func Value(nodes []*corev1.Node) sizing.Fleet {
 	return out
 }
 
-// memoryOf returns the memory of each GPU in bytes, and the label that says it; 0 if none does. What feature discovery has measured counts before a name.
+// memoryOf returns the memory of each GPU in bytes, and its label; 0 if there is none. Feature discovery's measurement
+// precedes a name.
 func memoryOf(labels map[string]string) (bytes int64, from string) {
 	const mib, gib = 1 << 20, 1 << 30
 	if size, err := strconv.ParseInt(labels[labelMemory], 10, 32); err == nil && size > 0 {

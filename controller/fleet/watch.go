@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/sizing"
 )
 
-// Watch keeps the fleet by the events of an informer of nodes. It is safe for concurrent use.
+// Watch updates the fleet from the events of an informer of nodes. It is safe for concurrent use.
 type Watch struct {
 	synced func() bool
 
@@ -22,12 +22,12 @@ type Watch struct {
 	value []sizing.Node
 }
 
-// Handles registers events with an informer, which says when it has listed all nodes.
+// Handles registers events with an informer, which reports when it has listed all nodes.
 type Handles interface {
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
 }
 
-// NewWatch keeps the fleet by the events of informer. The error is the informer's.
+// NewWatch returns a fleet that follows the events of informer. The error is the informer's.
 func NewWatch(informer Handles) (*Watch, error) {
 	w := &Watch{nodes: map[string]sizing.Node{}}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -42,7 +42,7 @@ func NewWatch(informer Handles) (*Watch, error) {
 	return w, nil
 }
 
-// Fleet returns what the nodes offer now. It reads nothing but memory.
+// Fleet returns the present GPUs of the nodes. It reads only memory.
 func (w *Watch) Fleet() sizing.Fleet {
 	known := w.synced()
 	w.mu.Lock()

@@ -13,7 +13,7 @@ import (
 
 func start() time.Time { return time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC) }
 
-// trainer says, so long after the first report, how much is left.
+// trainer returns the reported remaining time, so long after the first report.
 type trainer func(passed time.Duration) (left time.Duration)
 
 // watch follows a trainer that reports every half minute, for a time.
@@ -33,14 +33,14 @@ func ends(in time.Duration, pace float64) trainer {
 	return func(passed time.Duration) time.Duration { return in - time.Duration(float64(passed)*pace) }
 }
 
-// What a trainer says is taken as it is until it does not come true.
+// A trainer's reports are believed until they prove wrong.
 func TestTrack_WeighsWhatTrainersSay(t *testing.T) {
 	t.Parallel()
 	soon := func(time.Duration) time.Duration { return 5 * time.Second }
 	for name, c := range map[string]struct {
 		says   trainer
 		passed time.Duration
-		// least and most are within what the job ends, from its last report on.
+		// least and most bound the end of the job, from its last report on.
 		least, most time.Duration
 	}{
 		"the first report is believed":                {ends(time.Hour, 1), 0, time.Hour, time.Hour},
@@ -76,7 +76,7 @@ func TestTrack_OldReports(t *testing.T) {
 	}
 }
 
-// jobs that said at first that they take an hour, and took so many minutes.
+// jobs that first reported an hour, and took so many minutes.
 func jobs(minutes ...int) foresight.Record {
 	var record foresight.Record
 	for i, took := range minutes {
@@ -138,7 +138,7 @@ func TestTrack_BeginsWithTheRecord(t *testing.T) {
 	}
 }
 
-// In whatever order outcomes come, and however often, the record is the same.
+// The record does not depend on the order or the repetition of outcomes.
 func TestRecord_OrderDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// remembered is of how many jobs a record is made, the last that completed.
+	// remembered is the number of jobs in a record, the last ones that completed.
 	remembered = 16
-	// enough is of how many jobs a record says something.
+	// enough is the number of jobs from which a record is used.
 	enough = 3
-	// shortest is the shortest promise that counts: what is nearly over is no test of foresight.
+	// shortest is the shortest promise that counts: the end of a job that has nearly ended is no test.
 	shortest = time.Minute
-	// worst bounds what a record says, both ways.
+	// worst bounds the factor of a record, both ways.
 	worst = 8
 )
 
-// Outcome is how one completed job compares with what its trainer said first.
+// Outcome compares one completed job with the first report of its trainer.
 type Outcome struct {
 	UID types.UID
 	// Promised is the first report of the job's run, and Ended when the job completed.
@@ -26,15 +26,15 @@ type Outcome struct {
 	Ended    time.Time
 }
 
-// factor is how much longer the job took than it said.
+// factor returns the job's actual run time over the reported one.
 func (o Outcome) factor() float64 {
 	return o.Ended.Sub(o.Promised.At).Seconds() / o.Promised.End.Sub(o.Promised.At).Seconds()
 }
 
-// Record is what first reports of the jobs of one runtime in one namespace were worth. The zero value is empty.
+// Record holds the accuracy of the first reports of the jobs of one runtime in one namespace. The zero value is empty.
 type Record struct{ outcomes []Outcome }
 
-// With is the record with one more outcome. It does not matter in which order outcomes come, nor how often.
+// With returns the record with one more outcome. The order and the repetition of outcomes do not matter.
 func (r Record) With(outcome Outcome) Record {
 	if outcome.Promised.End.Sub(outcome.Promised.At) < shortest || outcome.Ended.Before(outcome.Promised.At) {
 		return r
@@ -51,7 +51,7 @@ func (r Record) With(outcome Outcome) Record {
 	return Record{outcomes[max(0, len(outcomes)-remembered):]}
 }
 
-// Factor is how much longer jobs took than they said first, from 1/8 to 8: the median, and 1 as long as hardly any has ended.
+// Factor returns the median of actual over first reported run times, from 1/8 to 8; 1 as long as hardly any job has ended.
 func (r Record) Factor() float64 {
 	if len(r.outcomes) < enough {
 		return 1

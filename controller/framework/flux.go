@@ -12,7 +12,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// The variables of the node's container that decide how Flux is set up, and what they are where nobody sets them.
+// The variables of the node's container that configure Flux, and their defaults.
 const (
 	fluxImageVariable  = "FLUX_VIEW_IMAGE"
 	fluxDeviceVariable = "FLUX_NETWORK_DEVICE"
@@ -23,11 +23,11 @@ const (
 	fluxPolicy = "fcfs"
 )
 
-// fluxInstaller is the init container that brings Flux along.
+// fluxInstaller is the init container that provides Flux.
 const fluxInstaller = "flux-installer"
 
-// Flux is the Flux Framework: a broker in each pod, which together are a small cluster manager that runs the job's command.
-// An init container brings it along, so that the job's image need not have it.
+// Flux is the Flux Framework: a broker in each pod, which together are a small cluster manager that runs the job's
+// command. An init container provides it, so that the job's image need not have it.
 type Flux struct{}
 
 // Name is the framework's name.
@@ -36,7 +36,7 @@ func (Flux) Name() string { return "flux" }
 // Selects reports whether policy asks for Flux.
 func (Flux) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.Flux != nil }
 
-// Validate refuses what leaves Flux without tasks, pods or a name.
+// Validate refuses settings that leave Flux without tasks, pods or a name.
 func (Flux) Validate(world World, spec *field.Path) field.ErrorList {
 	var faults field.ErrorList
 	if world.Processes != nil && *world.Processes < 1 {
@@ -61,7 +61,7 @@ func (Flux) Validate(world World, spec *field.Path) field.ErrorList {
 	return append(faults, validateFluxSettings(fluxSettingsOf(world), spec.Child("trainer", "env"))...)
 }
 
-// validateFluxSettings refuses what would break the file that it is written to.
+// validateFluxSettings refuses values that would break the file that they are written to.
 func validateFluxSettings(settings fluxSettings, env *field.Path) field.ErrorList {
 	var faults field.ErrorList
 	for _, setting := range [][2]string{
@@ -90,7 +90,7 @@ func (Flux) Contribute(world World) Contribution {
 	}
 }
 
-// fluxSettings are what the scripts and the pods depend on.
+// fluxSettings are the inputs of the scripts and the pods.
 type fluxSettings struct {
 	job, namespace, subdomain string
 	image, device, policy     string
@@ -119,8 +119,8 @@ func fluxSettingsOf(world World) fluxSettings {
 	return settings
 }
 
-// fluxSetting is the value of a variable: the job's, else the runtime's, else the usual. One whose value comes from
-// elsewhere is not known here and does not count.
+// fluxSetting returns the value of a variable: the job's, else the runtime's, else the usual. A variable with a
+// valueFrom is not known here and is ignored.
 func fluxSetting(world World, name, usual string) string {
 	value := ""
 	for _, variable := range slices.Concat(world.RuntimeEnv, world.Env) {
@@ -131,7 +131,8 @@ func fluxSetting(world World, name, usual string) string {
 	return cmp.Or(value, usual)
 }
 
-// fluxParts are what the pods get. Upstream mounts the shared memory read-only, and a test of its contract says so.
+// fluxParts returns the additions to the pods. Upstream mounts the shared memory read-only, and a test of its contract
+// requires that.
 func fluxParts(world World, image string) PodParts {
 	scripts := world.Job + "-" + fluxScripts
 	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}

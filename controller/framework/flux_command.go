@@ -2,7 +2,8 @@ package framework
 
 import "strings"
 
-// fluxCommand is what the tasks run, as one line of shell; empty if nobody says, and then Flux waits to be told.
+// fluxCommand returns the command of the tasks, as one line of shell; empty if there is none, and then Flux waits for
+// one.
 //
 // The runtime's arguments belong to the runtime's command: a job that has its own of either does without them.
 func fluxCommand(world World) string {
@@ -22,7 +23,7 @@ func fluxCommand(world World) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord is a word such that bash reads back what it was. One that says nothing to bash stays as it is.
+// shellWord returns a word that bash reads back as the given one. One without a meaning to bash is unchanged.
 func shellWord(word string) string {
 	if plain(word, "_@%+=:,./-") {
 		return word

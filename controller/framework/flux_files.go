@@ -19,7 +19,7 @@ const (
 	fluxSoftware   = "/opt/software"
 )
 
-// The scripts are the same for every job. What differs is put before them as assignments.
+// The scripts are the same for every job. Different values are put before them as assignments.
 var (
 	//go:embed flux/init.sh
 	fluxInitBody string
@@ -56,8 +56,8 @@ func (s fluxSettings) prefix() string { return s.job + "-node-0-" }
 // hostlist names all hosts, in the order of their ranks, as Flux abbreviates it.
 func (s fluxSettings) hostlist() string { return s.prefix() + "[" + span(int64(s.hosts)) + "]" }
 
-// submit are the options with which the tasks are submitted. GPUs are asked for by the task, so each gets its share; where
-// there are more tasks than GPUs Flux keeps its hands off, and every task sees them all.
+// submit are the options with which the tasks are submitted. GPUs are requested per task, so each gets its share; where
+// there are more tasks than GPUs Flux assigns none, and every task sees them all.
 func (s fluxSettings) submit() string {
 	options := fmt.Sprintf("-N %d -n %d", s.hosts, int64(s.tasks)*int64(s.hosts))
 	switch share := s.gpus / max(1, int64(s.tasks)); {

@@ -20,8 +20,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
-// The tests run Flux's scripts with a flux that writes down how it is called. Its start runs what it is given, its run drops
-// its own options and runs the rest, and a broker without a program fails as often as the file failures says.
+// The tests run Flux's scripts with a flux that records its calls. Its start runs its arguments, its run drops its own
+// options and runs the rest, and a broker without a program fails as often as the number in the file failures.
 const fakeFlux = `#!/bin/bash
 here=$FAKE_DIR
 printf '<%s>' "$@" >>"$here/calls"; echo >>"$here/calls"
@@ -59,12 +59,12 @@ echo "${PYTHONPATH-none}" >"$FAKE_DIR/task-python-path"
 exit "${FAKE_EXIT-0}"
 `
 
-// fluxPod is a pod whose volumes are in a folder.
+// fluxPod is a pod with its volumes in a folder.
 type fluxPod struct {
 	t   *testing.T
 	dir string
 	env []string
-	// files are the scripts, command is what follows the entrypoint's name.
+	// files are the scripts, command follows the entrypoint's name.
 	files   map[string]string
 	command string
 }
@@ -168,13 +168,13 @@ func (p *fluxPod) start(env ...string) int {
 	return command.ProcessState.ExitCode()
 }
 
-// brokerOptions is how every broker is started.
+// brokerOptions is the command line by which every broker is started.
 const brokerOptions = "<start><--broker-opts=--config-path=DIR/mnt/config/etc/flux/config>" +
 	"<--broker-opts=-Stbon.fanout=256><--broker-opts=-Srundir=DIR/mnt/config/run/flux>" +
 	"<--broker-opts=-Sstatedir=DIR/mnt/config/var/lib/flux>" +
 	"<--broker-opts=-Slocal-uri=local://DIR/mnt/config/run/flux/local>"
 
-func TestFluxScriptsAreBash(t *testing.T) {
+func TestFlux_ScriptsAreBash(t *testing.T) {
 	scripts := framework.Flux{}.Contribute(fluxWorld()).Files[0].Data
 	for name, text := range scripts {
 		command := exec.CommandContext(t.Context(), "/bin/bash", "-n")
@@ -185,7 +185,7 @@ func TestFluxScriptsAreBash(t *testing.T) {
 	}
 }
 
-func TestFluxConfiguration(t *testing.T) {
+func TestFlux_Configuration(t *testing.T) {
 	world := fluxWorld()
 	world.Subdomain = "nodes"
 	world.RuntimeEnv = []corev1.EnvVar{{Name: "FLUX_NETWORK_DEVICE", Value: "eth1"}}
@@ -221,7 +221,7 @@ queue-policy = "fcfs"
 	}
 }
 
-func TestFluxRunsTheCommandOnTheFirstHost(t *testing.T) {
+func TestFlux_FirstHostRunsTheCommand(t *testing.T) {
 	world := fluxWorld()
 	world.GPUs = 8
 	world.JobCommand, world.Args = []string{"task"}, []string{"-v", "x"}
@@ -252,8 +252,8 @@ func TestFluxRunsTheCommandOnTheFirstHost(t *testing.T) {
 	}
 }
 
-// A task sees its arguments as the job's author wrote them, whatever they mean to a shell.
-func TestFluxKeepsArguments(t *testing.T) {
+// A task gets its arguments as the job's author wrote them, whatever their meaning in a shell.
+func TestFlux_PreservesArguments(t *testing.T) {
 	for name, args := range map[string][]string{
 		"plain":     {"-v", "--lr=1e-4", "a/b.c:d", "x=1,y=2", "50%", "@file"},
 		"blanks":    {"two words", " ", "", "a\tb", "a\nb"},
@@ -278,7 +278,7 @@ func TestFluxKeepsArguments(t *testing.T) {
 }
 
 // Flux's commands are python with packages of their own. The job's python must not get them.
-func TestFluxKeepsPythonPaths(t *testing.T) {
+func TestFlux_SeparatesPythonPaths(t *testing.T) {
 	for name, test := range map[string]struct {
 		env              []string
 		wantFlux, wantIt string
@@ -303,7 +303,7 @@ func TestFluxKeepsPythonPaths(t *testing.T) {
 	}
 }
 
-func TestFluxOtherHostsTryUntilTheirWorkIsDone(t *testing.T) {
+func TestFlux_OtherHostsRetryUntilDone(t *testing.T) {
 	world := fluxWorld()
 	world.JobCommand = []string{"task"}
 	p := newFluxPod(t, world, "train-node-0-1")
@@ -320,7 +320,7 @@ func TestFluxOtherHostsTryUntilTheirWorkIsDone(t *testing.T) {
 	}
 }
 
-func TestFluxOtherHostsStopWhenTold(t *testing.T) {
+func TestFlux_OtherHostsStopOnSignal(t *testing.T) {
 	p := newFluxPod(t, fluxWorld(), "train-node-0-1")
 	p.write("hang", "")
 	command := p.bash("entrypoint.sh")
@@ -344,7 +344,7 @@ func TestFluxOtherHostsStopWhenTold(t *testing.T) {
 	}
 }
 
-func TestFluxWithoutCommandWaitsForUsers(t *testing.T) {
+func TestFlux_WithoutCommandWaitsForUsers(t *testing.T) {
 	p := newFluxPod(t, fluxWorld(), "train-node-0-0")
 	if code := p.start(); code != 0 {
 		t.Errorf("exit %d", code)
@@ -355,8 +355,8 @@ func TestFluxWithoutCommandWaitsForUsers(t *testing.T) {
 	}
 }
 
-// A container that starts again has what the first one left.
-func TestFluxStartsAgain(t *testing.T) {
+// A restarted container has the files that the first one left.
+func TestFlux_ContainerRestarts(t *testing.T) {
 	world := fluxWorld()
 	world.JobCommand, world.Args = []string{"task"}, []string{"x"}
 	p := newFluxPod(t, world, "train-node-0-0")
@@ -370,8 +370,8 @@ func TestFluxStartsAgain(t *testing.T) {
 	}
 }
 
-// Words that say nothing to a shell are joined as upstream joins them.
-func TestFluxCommand(t *testing.T) {
+// Words without a meaning in a shell are joined as upstream joins them.
+func TestFlux_JoinsCommandLikeUpstream(t *testing.T) {
 	for name, test := range map[string]struct {
 		command, args, runtimeCommand, runtimeArgs []string
 		want                                       string

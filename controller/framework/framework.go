@@ -6,32 +6,32 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// A Framework tells the processes of one job about each other.
+// A Framework configures the processes of one job to find each other.
 type Framework interface {
 	// Name is the framework's name in metrics and events.
 	Name() string
 	// Selects reports whether the framework is responsible for runtimes with this policy.
 	Selects(policy trainerv1alpha1.MLPolicySource) bool
-	// Validate checks what only the framework can check; spec is the path of the TrainJob's spec.
+	// Validate checks the rules that only the framework can check; spec is the path of the TrainJob's spec.
 	Validate(world World, spec *field.Path) field.ErrorList
-	// Contribute returns what the framework wants added to a job that Validate found no fault with.
+	// Contribute returns the framework's additions to a job that Validate found no fault with.
 	Contribute(world World) Contribution
 }
 
-// Sizer is a Framework that decides how many pods each Job of a ReplicatedJob has. The others leave it to the rule that the
-// trainer's has as many as the job has nodes.
+// Sizer is a Framework that sets the number of pods in each Job of a ReplicatedJob. The others follow the rule that the
+// trainer's Job has one pod for each node of the job.
 type Sizer interface {
 	Pods(world World, role Role) int32
 }
 
-// Elastic is a Framework whose trainings go on when nodes join them or leave.
+// Elastic is a Framework with trainings that continue when nodes join or leave.
 type Elastic interface {
 	Framework
-	// Elastic does nothing: that it is there says so.
+	// Elastic does nothing: it marks the Framework.
 	Elastic()
 }
 
-// All lists the frameworks in the order in which they are asked. Plain is last: it selects everything.
+// All lists the frameworks in the order in which they are tried. Plain is last: it selects everything.
 func All() []Framework {
 	return []Framework{Torch{}, TorchTune{}, JAX{}, XGBoost{}, MPI{}, Flux{}, Plain{}}
 }
@@ -49,8 +49,8 @@ func Select(policy trainerv1alpha1.MLPolicySource, command []string) Framework {
 	return Plain{}
 }
 
-// Suffixes are those of all ConfigMaps and Secrets that frameworks give jobs: what may be left of one whose framework nobody
-// remembers.
+// Suffixes returns the suffixes of all ConfigMaps and Secrets that frameworks create for jobs: those of a job whose
+// framework is no longer known may be left over.
 func Suffixes() (files, secrets []string) {
 	return []string{mpiHosts, fluxScripts}, []string{mpiKeys, fluxCurve}
 }

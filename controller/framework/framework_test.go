@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
-// TestEveryFrameworkIsListed reads the package: a type with a Contribute method that is not in All is never asked.
-func TestEveryFrameworkIsListed(t *testing.T) {
+// TestAll_ListsEveryFramework reads the package: a type with a Contribute method that is not in All is never used.
+func TestAll_ListsEveryFramework(t *testing.T) {
 	var declared, listed []string
 	for _, file := range parse(t) {
 		for _, declaration := range file.Decls {
@@ -51,7 +51,7 @@ func TestEveryFrameworkIsListed(t *testing.T) {
 	}
 }
 
-func TestNamesDiffer(t *testing.T) {
+func TestAll_NamesDiffer(t *testing.T) {
 	var names []string
 	for _, f := range framework.All() {
 		if slices.Contains(names, f.Name()) {
@@ -110,7 +110,7 @@ func parse(t *testing.T) []*ast.File {
 }
 
 // A hostfile that no ConfigMap holds would be refused by the API server again and again.
-func TestAHostfileThatIsTooLargeIsRefused(t *testing.T) {
+func TestMPI_RefusesOversizedHostfile(t *testing.T) {
 	world := framework.World{Job: "train", Subdomain: "train", Nodes: 60_000, NodesGiven: true, Roles: []framework.Role{
 		{Name: "node", Replicas: 1, Pods: 60_000},
 	}}

@@ -19,19 +19,22 @@ func (JAX) Name() string { return "jax" }
 // Selects reports whether policy asks for JAX.
 func (JAX) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.JAX != nil }
 
-// Validate has nothing to check: JAX reserves no names, so a user may override what is contributed.
+// Validate has nothing to check: JAX reserves no names, so a user may override its contribution.
 func (JAX) Validate(World, *field.Path) field.ErrorList { return nil }
 
 // Contribute returns the variables from which jax.distributed.initialize takes its arguments.
-func (JAX) Contribute(world World) Contribution {
+func (j JAX) Contribute(world World) Contribution {
 	out := Contribution{
 		BeforeUser: true,
 		Env: []corev1.EnvVar{
 			number("JAX_NUM_PROCESSES", int64(world.Nodes)),
 			rank("JAX_PROCESS_ID"),
-			text("JAX_COORDINATOR_ADDRESS", net.JoinHostPort(world.Leader(), strconv.Itoa(int(Port)))),
+			text("JAX_COORDINATOR_ADDRESS", net.JoinHostPort(world.Leader(), strconv.Itoa(int(port)))),
 		},
-		Ports: []int32{Port},
+		Ports: []int32{port},
+	}
+	if world.Slices > 1 {
+		j.joinSlices(world, &out)
 	}
 	if world.WithoutToken {
 		out.Warnings = []string{withoutToken}

@@ -20,7 +20,7 @@ const (
 	mpiSSH      = "OMPI_MCA_plm_rsh_args"
 )
 
-// maxConfigMap is how many bytes of data the API server takes in a ConfigMap.
+// maxConfigMap is the size in bytes of the data that the API server accepts in a ConfigMap.
 const maxConfigMap = 1 << 20
 
 // Where an MPI job's files are. Images and users' commands count on these places.
@@ -42,7 +42,7 @@ func (MPI) Name() string { return "mpi" }
 // Selects reports whether policy asks for MPI.
 func (MPI) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.MPI != nil }
 
-// mpiPolicy is the policy with its defaults, which are missing where no API server put them.
+// mpiPolicy is the policy with its defaults, which are missing where no API server set them.
 type mpiPolicy struct {
 	processes    int32
 	keysDir      string
@@ -63,8 +63,8 @@ func mpiPolicyOf(world World) mpiPolicy {
 	return p
 }
 
-// Pods is how many pods the nodes' ReplicatedJob has: as many as the job wants nodes, less the launcher if that is one of
-// them. A job that does not say leaves the runtime's number.
+// Pods returns the number of pods of the nodes' ReplicatedJob: as many as the job wants nodes, less the launcher if
+// that is one of them. A job without a number uses the runtime's.
 func (MPI) Pods(world World, role Role) int32 {
 	switch {
 	case role.Name == trainerv1alpha1.LauncherName:
@@ -92,7 +92,7 @@ func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
 			fmt.Sprintf("must not have reserved envs, invalid envs configured: %v", taken)))
 	}
 	policy := mpiPolicyOf(world)
-	if policy.processes == 1 { // which is also what a policy says that says nothing
+	if policy.processes == 1 { // which is also the default of a policy
 		faults = append(faults, world.refuseUncounted(spec)...)
 	}
 	if size := len(policy.hosts(world, policy.slots(world))); size > maxConfigMap {
@@ -111,7 +111,7 @@ func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
 	return faults
 }
 
-// Contribute returns the hosts, the keys with which they reach each other, and what mpirun reads.
+// Contribute returns the hosts, the keys with which they reach each other, and mpirun's variables.
 func (MPI) Contribute(world World) Contribution {
 	policy := mpiPolicyOf(world)
 	slots := policy.slots(world)
@@ -122,7 +122,7 @@ func (MPI) Contribute(world World) Contribution {
 		}}},
 		Parts:      []PodParts{keysParts(world, policy.keysDir), hostsParts(world)},
 		Companion:  trainerv1alpha1.NodeName,
-		BeforeUser: true, // of which the injections below are, and what else a trainer is given
+		BeforeUser: true, // such as the injections below, and the trainer's others
 		Injections: []Injection{{
 			Role: trainerv1alpha1.LauncherName, Container: trainerv1alpha1.NodeName,
 			Env: []corev1.EnvVar{
@@ -145,7 +145,7 @@ func (MPI) Contribute(world World) Contribution {
 	return out
 }
 
-// slots is how many processes a host takes.
+// slots returns the number of processes that a host takes.
 func (p mpiPolicy) slots(world World) int32 {
 	switch {
 	case world.Processes != nil:

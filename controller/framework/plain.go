@@ -6,7 +6,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// Plain is a job whose processes need not be told about each other.
+// Plain is a job with processes that need not find each other.
 type Plain struct{}
 
 // Name is the framework's name.

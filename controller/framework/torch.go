@@ -76,17 +76,17 @@ func (Torch) Contribute(world World) Contribution {
 		text(torchProcesses, torchProcessCount(world)),
 		rank(torchRank),
 		text(torchLeader, world.Leader()),
-		number(torchLeaderPort, int64(Port)),
+		number(torchLeaderPort, int64(port)),
 	}
 	env = append(env, torchMeeting(world)...)
 	injections := torchTargets(world.Policy)
 	for i := range injections {
 		injections[i].Env = env
 	}
-	return Contribution{Env: env, Ports: []int32{Port}, Injections: injections}
+	return Contribution{Env: env, Ports: []int32{port}, Injections: injections}
 }
 
-// Elastic marks torch: torchrun's agents meet anew whenever one joins or leaves, with as many as there are.
+// Elastic marks torch: torchrun's agents meet again whenever one joins or leaves, with the present number.
 func (Torch) Elastic() {}
 
 // torchNodeCount is the number of nodes, or the fewest and the most of them as torchrun reads these.
@@ -97,25 +97,26 @@ func torchNodeCount(world World) corev1.EnvVar {
 	return number(torchNodes, int64(world.Nodes))
 }
 
-// torchMeeting has the agents of an elastic job meet at the store that the first node keeps. Its workers start again, from their last checkpoint, when
-// a node joins. A node that leaves is a failure to those that it leaves behind, so that torchrun counts it as a restart.
+// torchMeeting has the agents of an elastic job meet at the store that the first node runs. Its workers start again,
+// from their last checkpoint, when a node joins. A node that leaves is a failure for the remaining ones, so that
+// torchrun counts it as a restart.
 func torchMeeting(world World) []corev1.EnvVar {
 	if world.LeastNodes == 0 {
 		return nil
 	}
 	return []corev1.EnvVar{
 		text(torchRendezvous, "c10d"),
-		text(torchEndpoint, net.JoinHostPort(world.Leader(), strconv.Itoa(int(Port)))),
+		text(torchEndpoint, net.JoinHostPort(world.Leader(), strconv.Itoa(int(port)))),
 		text(torchRun, world.Job),
 		number(torchRestarts, int64(world.MaxRestarts)),
-		// Agents that share the store of the first meeting tell those that join later nothing of it: both wait for each other, and fail after a minute (torch
-		// 2.9, seen on real nodes).
+		// Agents that share the store of the first meeting do not announce it to those that join later: both wait for
+		// each other, and fail after a minute (torch 2.9, seen on real nodes).
 		number(torchOwnStore, 1),
 	}
 }
 
-// torchProcessCount is a number or "auto", which lets torchrun count the GPUs that it sees, also those that came by claims. Without
-// GPUs "auto" would start one process for each CPU of the whole node, so it is the container's own CPUs then.
+// torchProcessCount is a number or "auto", which lets torchrun count the GPUs that it sees, also those from claims.
+// Without GPUs "auto" would start one process for each CPU of the whole node, so it is the container's own CPUs then.
 func torchProcessCount(world World) string {
 	switch {
 	case world.Processes != nil:

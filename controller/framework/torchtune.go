@@ -13,7 +13,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// TorchTune is fine-tuning by torchtune: PyTorch whose job's command is exactly "tune run". Recipe and configuration
+// TorchTune is fine-tuning by torchtune: PyTorch with exactly "tune run" as the job's command. Recipe and configuration
 // follow from the runtime's name, the number of nodes and devices, and the job's arguments.
 type TorchTune struct{}
 
@@ -48,7 +48,7 @@ func tunedModel(runtime string) string {
 	return strings.ReplaceAll(parts[1], ".", "_") + "/" + strings.ToUpper(parts[2])
 }
 
-// tuning is what a job asks of torchtune.
+// tuning holds a job's request to torchtune.
 type tuning struct {
 	world             World
 	model             string
@@ -74,8 +74,8 @@ func (t tuning) single() bool {
 	return t.world.Nodes == 1 && (torchProcessCount(t.world) == "1" || t.world.GPUs == 1)
 }
 
-// saidSingle reports whether the job or the runtime says that one process does all. A node without GPUs does too, but
-// validation does not go by its CPUs: QLoRA needs a GPU.
+// saidSingle reports whether the job or the runtime sets one process for all. A node without GPUs has one too, but
+// validation does not depend on its CPUs: QLoRA needs a GPU.
 func (t tuning) saidSingle() bool {
 	return t.world.Processes != nil && *t.world.Processes == 1 || t.world.GPUs == 1
 }
@@ -99,10 +99,10 @@ func (t tuning) recipe() (recipe, suffix string) {
 	return "full_finetune_distributed", "_full"
 }
 
-// Validate refuses what torchtune has no recipe for, and arguments that would undo the runtime's own.
+// Validate refuses trainings for which torchtune has no recipe, and arguments that would undo the runtime's own.
 func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
 	faults := Torch{}.Validate(world, spec)
-	if world.Nodes == 1 { // with more there is one recipe, whatever they have
+	if world.Nodes == 1 { // with more there is one recipe, whatever their devices
 		faults = append(faults, world.refuseUncounted(spec)...)
 	}
 	t := tuningOf(world)
@@ -116,7 +116,7 @@ func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
 	if world.Nodes > 1 && t.model != llama70B {
 		invalid(trainer.Child("numNodes"), world.Nodes, fmt.Sprintf("must be 1 for %s model", t.model))
 	}
-	// With more nodes there is no recipe for either kind of LoRA, and that is what is said.
+	// With more nodes there is no recipe for either kind of LoRA, and the message names that.
 	if t.qlora && t.world.Nodes == 1 && t.model == qwen {
 		invalid(runtime, world.Runtime, "QLoRA is not supported for "+qwen+" model")
 	}
@@ -139,7 +139,7 @@ func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
 	return faults
 }
 
-// Contribute returns what torchrun reads, but for the leader, which torchtune takes from its command.
+// Contribute returns torchrun's variables except the leader, which torchtune takes from its command.
 func (TorchTune) Contribute(world World) Contribution {
 	contribution := Torch{}.Contribute(world)
 	contribution.Env = slices.DeleteFunc(slices.Clone(contribution.Env), func(v corev1.EnvVar) bool {
@@ -149,12 +149,13 @@ func (TorchTune) Contribute(world World) Contribution {
 	return contribution
 }
 
-// command is tune run with the meeting point, recipe and configuration, and what the runtime says of its volumes.
+// command returns tune run with the meeting point, recipe and configuration, and the runtime's arguments about its
+// volumes.
 func (t tuning) command() []string {
 	command := []string{"tune", "run"}
 	if t.meets() {
 		command = append(command,
-			"--rdzv_endpoint="+net.JoinHostPort(t.world.Leader(), strconv.Itoa(int(Port))))
+			"--rdzv_endpoint="+net.JoinHostPort(t.world.Leader(), strconv.Itoa(int(port))))
 	}
 	recipe, suffix := t.recipe()
 	command = append(command, recipe, "--config", t.model+suffix)

@@ -9,17 +9,17 @@ import (
 	"github.com/lockstep-project/lockstep/controller/sizing"
 )
 
-// Measurer is a Framework that knows what its trainings need of a device.
+// Measurer is a Framework that can compute the memory of its trainings on a device.
 type Measurer interface {
 	// Work returns that for a job, and the bounds of its nodes and devices. The reason is not empty where it is not known.
 	Work(world World) (work sizing.Work, reason string)
 }
 
-// tunedSequence is the number of tokens of a sequence of a job that sets no tokenizer.max_seq_len: how long one may get stands in its data. torchtune
-// publishes its figures for this length.
+// tunedSequence is the number of tokens of a sequence of a job that sets no tokenizer.max_seq_len: only its data shows
+// the longest one. torchtune publishes its figures for this length.
 const tunedSequence = 2048
 
-// mostTokens bounds what a device has at a time, so that no product overflows.
+// mostTokens bounds the tokens on a device at a time, so that no product overflows.
 const mostTokens = 1_000_000_000
 
 // Work returns the memory of torchtune's recipes with the settings of its configurations (version 0.6), as the job's arguments change them.
@@ -134,7 +134,8 @@ func (t tuning) method() sizing.Method {
 	}
 }
 
-// override changes a training as an argument of torchtune's says. The reason is not empty for a value whose memory is not known.
+// override applies an argument of torchtune's to a training. The reason is not empty for a value that the memory model
+// does not cover.
 func override(training *sizing.Training, key, value string) (reason string) {
 	numbers := map[string]*int64{
 		"batch_size": &training.Batch, "tokenizer.max_seq_len": &training.Sequence, "model.lora_rank": &training.Rank,

@@ -12,7 +12,7 @@ func tunes(runtime string, args ...string) framework.World {
 	return framework.World{Job: "train", Runtime: runtime, Nodes: 1, JobCommand: []string{"tune", "run"}, Args: args}
 }
 
-// TestTorchTune_Work holds what is taken of a job against torchtune's configurations, one device and two.
+// TestTorchTune_Work compares the training derived from a job with torchtune's configurations, for one device and two.
 func TestTorchTune_Work(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

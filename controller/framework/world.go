@@ -9,43 +9,50 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// Port is where the first training process listens for the others.
-const Port int32 = 29500
+// port is the port on which the first training process listens for the others.
+const port int32 = 29500
 
-// World is what a framework may know of a job.
+// World is the input of a framework about a job.
 type World struct {
-	// Job is the TrainJob's name, which is also the JobSet's and the headless service's. Namespace is where all of it is.
+	// Job is the TrainJob's name, which is also the JobSet's and the headless service's. Namespace is that of all its
+	// objects.
 	Job, Namespace string
 	// Runtime is the runtime's name.
 	Runtime string
-	// SecretSuffix ends the names of the job's Secrets, randomly generated, so that nobody can guess them; empty for fixed names.
+	// SecretSuffix ends the names of the job's Secrets, randomly generated, so that they cannot be guessed; empty for fixed
+	// names.
 	SecretSuffix string
 	// Subdomain is that of the pods' DNS names: pod.subdomain.
 	Subdomain string
 	// Policy is the runtime's policy.
 	Policy trainerv1alpha1.MLPolicySource
-	// Nodes is the number of training nodes, NodesGiven whether the job itself says so. An elastic job has this many at most.
+	// Nodes is the number of training nodes, NodesGiven whether the job itself sets it. An elastic job has this many at
+	// most.
 	Nodes      int32
 	NodesGiven bool
+	// Slices is the number of Jobs over which the nodes are divided evenly, at least 1.
+	Slices int32
+	// TPU is set if the nodes have TPUs.
+	TPU bool
 	// LeastNodes counts the nodes without which an elastic job does not train; 0 for a job that needs all.
 	LeastNodes int32
 	// MaxRestarts limits the restarts of the processes of an elastic job.
 	MaxRestarts int32
-	// Processes is the number of processes on each node; nil when the job does not say.
+	// Processes is the number of processes on each node; nil if the job does not set it.
 	Processes *int32
 	// GPUs is the number of GPUs that each node's container asks for.
 	GPUs int64
-	// Claimed says that each node's container has devices by claims. How many of them are GPUs stands in claims and device classes,
-	// which belong to others and may change.
+	// Claimed is set if each node's container has devices by claims. Only claims and device classes, which other users
+	// own and may change, show how many of them are GPUs.
 	Claimed bool
 	// CPUs is the number of CPUs that each node's container asks for, rounded up.
 	CPUs int64
-	// WithoutToken says that the trainer's pods refuse the token of their ServiceAccount.
+	// WithoutToken is set if the trainer's pods refuse the token of their ServiceAccount.
 	WithoutToken bool
 	// Env is the TrainJob's own env, Args are its arguments; to be read only.
 	Env  []corev1.EnvVar
 	Args []string
-	// JobCommand is the TrainJob's own command, nil when it does not say; to be read only.
+	// JobCommand is the TrainJob's own command, nil if it has none; to be read only.
 	JobCommand []string
 	// Command, RuntimeArgs and RuntimeEnv are those of the runtime's main container, patches included; to be read only.
 	Command, RuntimeArgs []string
@@ -58,18 +65,18 @@ type World struct {
 type Role struct {
 	// Name is the ReplicatedJob's name.
 	Name string
-	// Trains says that it has the trainer's label.
+	// Trains is set if it has the trainer's label.
 	Trains bool
 	// Containers are the names of its containers, init containers last.
 	Containers []string
-	// Replicas is the number of its Jobs, Pods that of the pods of each. For a Sizer, Pods is what the runtime says.
+	// Replicas is the number of its Jobs, Pods that of the pods of each. For a Sizer, Pods is the runtime's number.
 	Replicas, Pods int32
 }
 
-// uncounted reports whether nobody says how many processes a node has: it may have GPUs, but by claims.
+// uncounted reports whether the number of processes of a node is unknown: it may have GPUs, but by claims.
 func (w World) uncounted() bool { return w.Claimed && w.GPUs == 0 && w.Processes == nil }
 
-// refuseUncounted refuses nodes whose processes have to be counted and cannot be.
+// refuseUncounted refuses nodes with processes that have to be counted and cannot be.
 func (w World) refuseUncounted(spec *field.Path) field.ErrorList {
 	if !w.uncounted() {
 		return nil
@@ -97,7 +104,8 @@ func (w World) Leader() string {
 // SecretName returns the name of the job's Secret with that suffix.
 func (w World) SecretName(suffix string) string { return SecretName(w.Job, suffix, w.SecretSuffix) }
 
-// SecretName returns the name of a job's Secret: the job, what is in it, and the random end, if there is one.
+// SecretName returns the name of a job's Secret: the job, the suffix for its content, and the random end, if there is
+// one.
 func SecretName(job, suffix, end string) string {
 	if end == "" {
 		return job + "-" + suffix
@@ -105,7 +113,7 @@ func SecretName(job, suffix, end string) string {
 	return job + "-" + suffix + "-" + end
 }
 
-// Contribution is what a framework wants added to a job.
+// Contribution holds a framework's additions to a job.
 type Contribution struct {
 	// Env is added to the trainer's container.
 	Env []corev1.EnvVar
@@ -114,11 +122,11 @@ type Contribution struct {
 	BeforeUser bool
 	// Command replaces the command of the trainer's container, nil for the job's or the runtime's own.
 	Command []string
-	// TakesArgs says that Command has the arguments in it, so that the container needs none.
+	// TakesArgs is set if Command includes the arguments, so that the container needs none.
 	TakesArgs bool
-	// Warnings tell the owner what may go wrong, and how to mend it.
+	// Warnings name, for the owner, possible failures and their remedy.
 	Warnings []string
-	// Wraps run something before the commands that containers have in the end.
+	// Wraps run something before the final commands of containers.
 	Wraps []Wrap
 	// Ports are opened on the trainer's container.
 	Ports []int32
@@ -135,18 +143,18 @@ type Contribution struct {
 	CompanionTrains bool
 }
 
-// PodParts are what the pods of some roles get, in this order, after what they have. Of two volumes with one name, or two
-// mounts at one place, the new one stays.
+// PodParts are the additions to the pods of some roles, in this order, after their own parts. Of two volumes with one
+// name, or two mounts at one place, the new one stays.
 type PodParts struct {
 	Roles   []string
 	Volumes []corev1.Volume
 	// Mounts are those of the main containers.
 	Mounts []corev1.VolumeMount
-	// InitContainers have names that the pods do not use; Validate sees to it.
+	// InitContainers have names that the pods do not use; Validate checks that.
 	InitContainers []corev1.Container
 }
 
-// SecretKind says what is in a Secret.
+// SecretKind is the kind of a Secret's content.
 type SecretKind string
 
 const (
@@ -156,13 +164,14 @@ const (
 	CURVECertificate SecretKind = "curve"
 )
 
-// Where Secrets have what Kubernetes has no name for.
+// The keys in Secrets for which Kubernetes has no name.
 const (
 	SSHPublicKey = "ssh-publickey"
 	CURVEFile    = "curve.cert"
 )
 
-// Secret is a Secret, named as World.SecretName says. Its content is randomly generated, so the planner's callers make it.
+// Secret is a Secret with the name that World.SecretName returns. Its content is randomly generated, so the planner's
+// callers make it.
 type Secret struct {
 	Suffix string
 	Kind   SecretKind
@@ -174,7 +183,7 @@ type Files struct {
 	Data   map[string]string
 }
 
-// Injection is env for one container of one ReplicatedJob. The job's own variables come after it.
+// Injection is env for one container of one ReplicatedJob. The job's own variables follow it.
 type Injection struct {
 	Role, Container string
 	Env             []corev1.EnvVar
@@ -190,7 +199,7 @@ func number(name string, value int64) corev1.EnvVar {
 	return text(name, strconv.FormatInt(value, 10))
 }
 
-// rank is a variable whose value is the pod's completion index, which is its rank.
+// rank returns a variable with the pod's completion index, which is its rank.
 func rank(name string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']",

@@ -31,7 +31,7 @@ func shells() map[string][]string {
 	return found
 }
 
-// wrapped is a command behind the words of a framework's wrap, in the place of whose shell is another.
+// wrapped returns a command behind the words of a framework's wrap, with another shell.
 func wrapped(f framework.Framework, world framework.World, shell []string, command ...string) []string {
 	return slices.Concat(shell, f.Contribute(world).Wraps[0].Words[1:], command)
 }
@@ -43,7 +43,7 @@ func boosting(gpus int64) framework.World {
 	return world
 }
 
-// node is the second node of a job: a command, in a directory of its own, whose workers write to OUT.
+// node returns the second node of a job: a command, in a directory of its own, with workers that write to OUT.
 func node(t *testing.T, words []string, env ...string) (command *exec.Cmd, out string) {
 	t.Helper()
 	out = filepath.Join(t.TempDir(), "out")
@@ -117,7 +117,7 @@ func TestXGBoost_FirstFailureEndsTheNode(t *testing.T) {
 	}
 }
 
-// The SDK's command is a shell whose child trains. Both have to be told, and the child may use the pod's grace.
+// The SDK's command is a shell; its child trains. Both must get the signal, and the child may use the pod's grace.
 func TestXGBoost_TerminationReachesEveryWorker(t *testing.T) {
 	if err := exec.CommandContext(t.Context(), "unshare", "-fp", "--mount-proc", "true").Run(); err != nil {
 		t.Skipf("needs a PID namespace, as a container has: %v", err)
@@ -184,7 +184,7 @@ func TestXGBoost_WorkersOfTheSDKDoNotTruncateEachOther(t *testing.T) {
 	}
 }
 
-// launching is a job whose launcher waits for the hosts of a file of its own.
+// launching returns a job with a launcher that waits for the hosts of a file of its own.
 func launching(t *testing.T, shell []string, hosts, seconds string, command ...string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hostfile")
@@ -237,7 +237,7 @@ func TestMPI_LauncherWaitsForAllNames(t *testing.T) {
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// DNS would remember for half a minute that a name which is asked for too early is not known.
+			// DNS would cache for half a minute that a name which is resolved too early is not known.
 			time.Sleep(time.Second)
 			if _, err := os.Stat(filepath.Join(names, "asked")); err == nil {
 				t.Error("a name is asked for in the first second")

@@ -41,8 +41,8 @@ func (XGBoost) Validate(world World, spec *field.Path) field.ErrorList {
 	return faults
 }
 
-// workers is the number of workers on each node: what the job says, or one for each GPU. A container whose command is not
-// known starts one, whatever it has.
+// workers returns the number of workers on each node: the job's number, or one for each GPU. A container with an
+// unknown command starts one, whatever its GPUs.
 func (x XGBoost) workers(world World) int64 {
 	if len(world.command()) == 0 {
 		return 1
@@ -67,11 +67,11 @@ func (x XGBoost) Contribute(world World) Contribution {
 	out := Contribution{
 		Env: []corev1.EnvVar{
 			text(xgboostTracker, world.Leader()),
-			number(xgboostTrackerPort, int64(Port)),
+			number(xgboostTrackerPort, int64(port)),
 			rank(xgboostTask),
 			number(xgboostWorkers, int64(world.Nodes)*workers),
 		},
-		Ports: []int32{Port},
+		Ports: []int32{port},
 	}
 	helped := len(command) > 0 && command[0] == perGPU
 	if wanted := x.wanted(world); wanted > 1 || helped {

@@ -1,8 +1,8 @@
 // Package guard tests the admission policies of the chart by dry runs that they must refuse or admit.
 //
-// A policy that is missing, unbound, or rendered for another namespace or account does nothing, and nothing else shows it. So
-// the controller tests all of them when it starts: as itself, and as an account that has rights in the controller's namespace
-// and is not a controller.
+// A policy that is missing, unbound, or rendered for another namespace or account does nothing, and no other check
+// shows that. So the controller tests all of them when it starts: as itself, and as an account that has rights in the
+// controller's namespace and is not a controller.
 package guard
 
 import (
@@ -23,18 +23,19 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Account is the ServiceAccount, in the controller's namespace, as which the policies are tried that refuse everybody but
-// controllers.
+// Account is the ServiceAccount, in the controller's namespace, as which the policies are tried that refuse all users
+// except controllers.
 const Account = "lockstep-guard"
 
-// ErrOpen indicates that a policy does nothing, or keeps the controller itself out. The text names the policy and what was tried.
+// ErrOpen indicates that a policy does nothing, or refuses the controller itself. The text names the policy and the
+// attempted request.
 var ErrOpen = errors.New("an admission policy does not hold")
 
 // Guard tests the policies of one installation.
 type Guard struct {
-	// Controller and Stranger are clients as the controller and as Account, whose PodGroups are those of API.
+	// Controller and Stranger are clients as the controller and as Account, with the PodGroups of API.
 	Controller, Stranger kubernetes.Interface
-	// API is where gangs are kept.
+	// API is the API of the gangs.
 	API gangapi.API
 	// Namespace is the controller's.
 	Namespace string
@@ -47,8 +48,8 @@ type Guard struct {
 // retry separates two tests.
 const retry = 500 * time.Millisecond
 
-// Verify tests all policies until they hold or Patience is over. The error is an ErrOpen, or a fault that kept a policy from being
-// tested.
+// Verify tests all policies until they hold or Patience has passed. The error is an ErrOpen, or a fault that prevented
+// the test of a policy.
 func (g Guard) Verify(ctx context.Context) error {
 	var last error
 	tries := wait.Backoff{Duration: retry, Factor: 1, Steps: int(g.Patience/retry) + 1}
@@ -65,11 +66,11 @@ func (g Guard) Verify(ctx context.Context) error {
 	return last
 }
 
-// trial is one dry run and what is to come of it.
+// trial is one dry run and its expected result.
 type trial struct {
 	// policy is the ValidatingAdmissionPolicy that decides.
 	policy string
-	// what says in a clause what succeeds if the policy admits the request.
+	// what is a clause on the request that succeeds if the policy admits it.
 	what string
 	// refused reports that the policy must refuse it; otherwise the policy must let it pass.
 	refused bool
@@ -185,7 +186,7 @@ func config(namespace, name string, owners ...metav1.OwnerReference) *corev1.Con
 func create(client kubernetes.Interface, config *corev1.ConfigMap) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := client.CoreV1().ConfigMaps(config.Namespace).Create(ctx, config, dryRun())
-		return err //nolint:wrapcheck // the caller says what was tried
+		return err //nolint:wrapcheck // the caller adds the context
 	}
 }
 
@@ -201,6 +202,6 @@ func createGroup(
 	change(group)
 	return func(ctx context.Context) error {
 		_, err := client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, dryRun())
-		return err //nolint:wrapcheck // the caller says what was tried
+		return err //nolint:wrapcheck // the caller adds the context
 	}
 }

@@ -33,15 +33,15 @@ func denied(policy string) error {
 		fmt.Errorf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: only controllers", policy, policy))
 }
 
-// What keeps a policy from being tested, such as a role that lacks a right, is no finding: an administrator who is told that a
-// policy does nothing would look in the wrong place.
+// A fault that prevents the test of a policy, such as a role that lacks a right, is no finding: a report that the
+// policy does nothing would mislead the administrator.
 func TestVerify_TellsFaultsFromFindings(t *testing.T) {
 	const own, other = "configmaps in lockstep-system", "configmaps in default"
 	right := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "",
 		errors.New(`User "system:serviceaccount:lockstep-system:lockstep-guard" cannot create resource`))
 	owners, belongings := denied("trainjobowners.lockstep.dev"), denied("belongings.lockstep.dev")
 	const groups, elsewhere = "podgroups in lockstep-system", "podgroups in default"
-	// held is what is refused where all policies hold, but for some of it.
+	// held returns the refusals where all policies hold, but for some of them.
 	held := func(refusals map[string]error, without ...string) map[string]error {
 		kept := maps.Clone(refusals)
 		for _, what := range without {

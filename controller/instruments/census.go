@@ -6,11 +6,11 @@ import (
 
 // The states of a TrainJob.
 const (
-	// StateSuspended is a job that has been told to wait.
+	// StateSuspended is a job that is suspended.
 	StateSuspended = "suspended"
-	// StatePending is a job that is to run and has no part whose pods are ready.
+	// StatePending is a job that is to run and has no ReplicatedJob with ready pods.
 	StatePending = "pending"
-	// StateRunning is a job with a part whose pods are ready.
+	// StateRunning is a job with a ReplicatedJob that has ready pods.
 	StateRunning = "running"
 	// StateComplete is a job that completed.
 	StateComplete = "complete"
@@ -18,7 +18,7 @@ const (
 	StateFailed = "failed"
 )
 
-// Population is a kind of TrainJobs that exist: where they are, what they use and how they are.
+// Population is a group of existing TrainJobs: their namespace, runtime and state.
 type Population struct {
 	Namespace, Runtime, State string
 }
@@ -26,16 +26,16 @@ type Population struct {
 // active reports whether its jobs run, or are to run.
 func (p Population) active() bool { return p.State == StatePending || p.State == StateRunning }
 
-// Census counts TrainJobs each time that somebody asks: what counts up and down with events drifts with the first that is
-// missed, and is wrong after each start.
+// Census counts TrainJobs each time that the metrics are read: a count that follows events drifts with the first missed
+// event, and is wrong after each start.
 type Census struct {
 	count func() map[Population]int
 }
 
-// NewCensus returns a collector of what count returns. There is no series for what is not in it.
+// NewCensus returns a collector of the populations that count returns. Others have no series.
 func NewCensus(count func() map[Population]int) *Census { return &Census{count: count} }
 
-// sheet is what one census is written on: a new one each time, so that two who ask at once do not disturb each other.
+// sheet holds the counts of one census: a new one each time, so that two concurrent reads do not disturb each other.
 type sheet struct {
 	jobs, active *prometheus.GaugeVec
 }
@@ -53,7 +53,7 @@ func newSheet() sheet {
 	}
 }
 
-// Describe sends what is collected.
+// Describe sends the descriptions of the collected metrics.
 func (c *Census) Describe(descriptions chan<- *prometheus.Desc) {
 	blank := newSheet()
 	blank.jobs.Describe(descriptions)
@@ -65,7 +65,7 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	counted := newSheet()
 	for population, jobs := range c.count() {
 		counted.jobs.WithLabelValues(population.Namespace, population.Runtime, population.State).Add(float64(jobs))
-		// Also where nobody is active: a series that ended with its last active job would leave its last value in a graph.
+		// Also without active jobs: a series that ended with its last active job would leave its last value in a graph.
 		active := counted.active.WithLabelValues(population.Namespace, population.Runtime)
 		if population.active() {
 			active.Add(float64(jobs))

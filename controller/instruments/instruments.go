@@ -10,17 +10,17 @@ import (
 
 // The results of reconciling a TrainJob.
 const (
-	// ResultOK is a job that is as it should be.
+	// ResultOK is a job in its desired state.
 	ResultOK = "ok"
-	// ResultWaiting is a job that waits for an earlier object to go.
+	// ResultWaiting is a job that waits for the deletion of an earlier object.
 	ResultWaiting = "waiting"
-	// ResultMissingRuntime is a job whose runtime does not exist.
+	// ResultMissingRuntime is a job with a runtime that does not exist.
 	ResultMissingRuntime = "missing-runtime"
 	// ResultRefused is a job that cannot be rendered.
 	ResultRefused = "refused"
-	// ResultStale is a job that changed while it was looked at, which is no fault: it is looked at again.
+	// ResultStale is a job that changed during its reconciliation, which is no fault: it is requeued.
 	ResultStale = "stale"
-	// ResultError is a fault, which is tried again.
+	// ResultError is a fault, after which the job is retried.
 	ResultError = "error"
 )
 
@@ -32,11 +32,12 @@ const (
 	PhaseApply = "apply"
 	// PhaseStatus writes the job's status.
 	PhaseStatus = "status"
-	// PhaseRelease takes away what the job no longer needs.
+	// PhaseRelease deletes the objects that the job no longer needs.
 	PhaseRelease = "release"
 )
 
-// Unknown is the framework, and the runtime, of a job that could not be rendered: what such a job names need not exist.
+// Unknown is the framework, and the runtime, of a job that could not be rendered: the runtime of such a job need not
+// exist.
 const Unknown = "unknown"
 
 // upstream is the prefix that Kubeflow Trainer's users expect (kubeflow/trainer#3429).
@@ -90,13 +91,13 @@ func New(registry prometheus.Registerer) *Controller {
 	return c
 }
 
-// Reconciled counts one reconciliation of a TrainJob and how long it took.
+// Reconciled counts one reconciliation of a TrainJob, and observes its duration.
 func (c *Controller) Reconciled(framework, result string, took time.Duration) {
 	c.Reconciles.WithLabelValues(framework, result).Inc()
 	c.reconciling.WithLabelValues("trainjob", result).Observe(took.Seconds())
 }
 
-// Passed tells how long a phase of a reconciliation took.
+// Passed observes the duration of a phase of a reconciliation.
 func (c *Controller) Passed(phase string, took time.Duration) {
 	c.phases.WithLabelValues(phase).Observe(took.Seconds())
 }

@@ -22,9 +22,9 @@ func job() instruments.Job {
 	return instruments.Job{Namespace: "team-a", Runtime: "torch-distributed", Framework: "torch"}
 }
 
-// TestAJobIsCreatedOnce holds that a cache that is behind, which lets a job seem new again, does not count it again, and that
-// only the first JobSet says how long a job waited for it.
-func TestAJobIsCreatedOnce(t *testing.T) {
+// TestController_CountsCreationOnce checks that a stale cache, in which a job looks new again, does not count it again,
+// and that only the first JobSet measures a job's wait for it.
+func TestController_CountsCreationOnce(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c := instruments.New(registry)
 	c.JobSetMade("older", job(), time.Hour) // began under an earlier process: its JobSet was deleted by hand
@@ -55,8 +55,8 @@ kubeflow_trainer_trainjob_jobset_wait_seconds_count{framework="torch"} 1
 `, "kubeflow_trainer_trainjobs_created_total", "kubeflow_trainer_trainjob_jobset_wait_seconds")
 }
 
-// TestWhatCannotBeRenderedHasNoRuntime holds that names of runtimes that need not exist do not become labels.
-func TestWhatCannotBeRenderedHasNoRuntime(t *testing.T) {
+// TestController_UnrenderedJobHasNoRuntimeLabel holds that names of runtimes that need not exist do not become labels.
+func TestController_UnrenderedJobHasNoRuntimeLabel(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c := instruments.New(registry)
 	for _, name := range []string{"made-up-1", "made-up-2"} {
@@ -73,7 +73,7 @@ kubeflow_trainer_trainjobs_failed_total{framework="unknown",namespace="team-a",r
 `, "kubeflow_trainer_trainjobs_failed_total")
 }
 
-func TestTheCensusIsTakenAtEachReading(t *testing.T) {
+func TestCensus_TakenAtEachScrape(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counts := map[instruments.Population]int{}
 	registry.MustRegister(instruments.NewCensus(func() map[instruments.Population]int { return counts }))

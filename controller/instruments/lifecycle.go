@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// remembered is how many jobs are known to have been counted. One that is forgotten has long left its first rendering behind.
+// remembered is the number of jobs that are known to have been counted. One that is forgotten has long left its first
+// rendering behind.
 const remembered = 65536
 
-// Job is what a TrainJob is counted under. Its name is none of it: names are without end.
+// Job holds the labels under which a TrainJob is counted. Its name is none of them: names are without end.
 type Job struct {
 	// Namespace is the job's. Only counters have it; a histogram would cost a dozen series for each.
 	Namespace string
@@ -63,7 +64,7 @@ func (c *Controller) addLifecycle(factory promauto.Factory) {
 		"Time from the creation of a TrainJob, or its last resumption, to its end.", days(), "framework", "result")
 }
 
-// days are the bounds for what can take seconds or weeks.
+// days returns the bounds for durations from seconds to weeks.
 func days() []float64 {
 	const minute, hour, day = 60, 3600, 86400
 	return []float64{
@@ -94,8 +95,8 @@ func (c *Controller) Created(uid types.UID, job Job) {
 	c.created.WithLabelValues(job.labels()...).Inc()
 }
 
-// JobSetMade tells how long after its creation a job got its JobSet. It counts the first one of jobs of which this process saw
-// the beginning: another JobSet of the same job, made days later, says nothing about us.
+// JobSetMade counts the time from a job's creation to its JobSet's. It counts the first one of jobs that this process
+// saw created: a later JobSet of the same job, made after days, does not measure the controller.
 func (c *Controller) JobSetMade(uid types.UID, job Job, after time.Duration) {
 	if had, known := c.jobs.Get(uid); !known || had == true {
 		return
@@ -110,7 +111,7 @@ func (c *Controller) Suspended(job Job) { c.suspended.WithLabelValues(job.labels
 // Resumed counts a resumption.
 func (c *Controller) Resumed(job Job) { c.resumed.WithLabelValues(job.labels()...).Inc() }
 
-// Span is how long a job lasted: from its creation, and from its creation or last resumption.
+// Span is the duration of a job: from its creation, and from its creation or last resumption.
 type Span struct {
 	Total, Running time.Duration
 }

@@ -33,7 +33,7 @@ func (a Arrival) Start(ctx context.Context) error {
 			klog.FromContext(ctx).Error(err, "Looking for Kueue's API failed; looking again")
 		case served:
 			klog.FromContext(ctx).
-				Info("Answering Kueue's AdmissionChecks", "controllerName", ControllerName, "after", a.Controller.After)
+				Info("Answering Kueue's AdmissionChecks", "controllerName", controllerName, "after", a.Controller.After)
 			return a.Controller.SetupWithManager(a.Manager)
 		}
 		select {

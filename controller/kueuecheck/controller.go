@@ -22,8 +22,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// ControllerName is the controllerName of the AdmissionChecks that this package answers.
-const ControllerName = "lockstep.dev/nodes"
+// controllerName names the controller of the AdmissionChecks that this package answers.
+const controllerName = "lockstep.dev/nodes"
 
 // labelJobUID is Kueue's label of a Workload with the UID of its job.
 const labelJobUID = "kueue.x-k8s.io/job-uid"
@@ -212,7 +212,7 @@ func object(kind string) *unstructured.Unstructured {
 
 func isOurs(check *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(check.Object, "spec", "controllerName")
-	return name == ControllerName
+	return name == controllerName
 }
 
 // hasQuota reports whether Kueue has reserved quota for a Workload, and does not evict it.

@@ -21,15 +21,17 @@ type Check struct {
 	Since time.Time
 }
 
-// Verdict is the state that a check is to have. It names no time to retry after: Kueue 0.19 evicts a Workload only once that time has come, and
-// the job would hold its quota until then. Without one, Kueue evicts it at once, and puts it behind the jobs that wait already.
+// Verdict is the state that a check is to have. It names no time to retry after: Kueue 0.19 evicts a Workload only at
+// that time, and the job would hold its quota until then. Without one, Kueue evicts it at once, and puts it behind the
+// jobs that wait already.
 type Verdict struct {
 	State, Message string
 }
 
-// Judge returns the next state of a check of a Workload that has its quota, or the time after which to look again; both are zero if nothing is
-// due. A check is Ready at once, because Lockstep looks for nodes only for pods, and these exist once Kueue admits the job. job is the
-// TrainJob of the Workload, nil for one that is not Lockstep's; after is the time that a job may wait for nodes.
+// Judge returns the next state of a check of a Workload that has its quota, or the requeue delay; both are zero if
+// nothing is due. A check is Ready at once, because Lockstep looks for nodes only for pods, and these exist once Kueue
+// admits the job. job is the TrainJob of the Workload, nil for one that is not Lockstep's; after is the time that a job
+// may wait for nodes.
 func Judge(check Check, job *trainerv1alpha1.TrainJob, after time.Duration, now time.Time) (Verdict, time.Duration) {
 	switch check.State {
 	case Pending:

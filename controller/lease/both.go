@@ -14,14 +14,16 @@ import (
 // Trainer is the name of Kubeflow Trainer's lease, of 2.2 and 2.3.
 const Trainer = "trainer.kubeflow.org"
 
-// Both is one lock made of two. An elector gets it only when neither lease has another holder who renews it, and holds both. So it does
-// not lead beside a holder of either: a Kubeflow Trainer, or a replica of Lockstep that was started without the other lease.
+// Both is one lock on two leases. An elector acquires it only when neither lease has another holder that renews it, and
+// holds both. So it does not lead beside a holder of either: a Kubeflow Trainer, or a replica of Lockstep that was
+// started without the other lease.
 //
-// It is written in the order Own, Other: if the second write fails, no Kubeflow Trainer is kept from leading by a Lockstep that does not.
+// It is written in the order Own, Other: if the second write fails, a Lockstep that does not lead blocks no Kubeflow
+// Trainer.
 type Both struct {
 	Own, Other resourcelock.Interface
 
-	// absent says of Own and Other that the lease did not exist when it was read last.
+	// absent is set, for Own and Other, if the lease did not exist when it was last read.
 	absent [2]bool
 }
 
@@ -53,7 +55,7 @@ func (b *Both) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return b.merged(records), bytes.Join(raw, []byte("\n")), nil
 }
 
-// merged is what one record says of two leases. It lasts as long as the longer one does.
+// merged returns one record of two leases. It lasts as long as the longer one does.
 func (b *Both) merged(records []*resourcelock.LeaderElectionRecord) *resourcelock.LeaderElectionRecord {
 	merged, held := *records[0], 0
 	duration := 0
@@ -74,7 +76,7 @@ func (b *Both) merged(records []*resourcelock.LeaderElectionRecord) *resourceloc
 	return &merged
 }
 
-// Create creates both leases. One that somebody else has created meanwhile is an error.
+// Create creates both leases. One that was created meanwhile is an error.
 func (b *Both) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	b.absent = [2]bool{true, true}
 	return b.Update(ctx, record)

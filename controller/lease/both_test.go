@@ -22,7 +22,7 @@ import (
 
 const (
 	ours, theirs = "lockstep-system/lockstep-controller", "kubeflow-system/trainer.kubeflow.org"
-	// second is what the elections take for one: a lease lasts two of them.
+	// second is the elections' second: a lease lasts two of them.
 	second = 500 * time.Millisecond
 )
 
@@ -49,7 +49,7 @@ func newScene(t *testing.T) *scene {
 func versioned(client *fake.Clientset) kubetesting.ReactionFunc {
 	versions := 0
 	return func(action kubetesting.Action) (bool, runtime.Object, error) {
-		write, ok := action.(kubetesting.CreateAction) // of which an UpdateAction has all methods
+		write, ok := action.(kubetesting.CreateAction) // an UpdateAction has its methods, too
 		if !ok {
 			return false, nil, nil
 		}
@@ -132,7 +132,7 @@ func (s *scene) leads(identity string, patience time.Duration) bool {
 	return false
 }
 
-// holder is who holds a lease.
+// holder returns the holder of a lease.
 func (s *scene) holder(name string) string {
 	s.t.Helper()
 	record, _, err := s.single(name, "").Get(s.t.Context())
@@ -187,7 +187,7 @@ func TestBoth_WaitsForTheOtherHolder(t *testing.T) {
 	}
 }
 
-// A replica of Lockstep that holds its own lease only, as one that was started without --take-over, keeps others from leading.
+// A replica of Lockstep that holds only its own lease, started without --take-over, prevents others from leading.
 func TestBoth_WaitsForAReplicaWithOneLease(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -240,7 +240,7 @@ func TestBoth_WhoeverWritesLastIsRefused(t *testing.T) {
 	}
 }
 
-// A leader whose other lease somebody deletes makes it again, and leads on.
+// A leader recreates its other lease after a deletion, and leads on.
 func TestBoth_ADeletedLeaseIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -8,17 +8,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounded is a lock whose holder waits for no answer past the end of his lease. An elector that cannot renew the lease gives it up, with a
-// read and a write, before it says that it leads no more: with an API server that does not answer, it would lead beside the next one. Like
-// other locks it is for one elector, and for one term.
+// Bounded is a lock with a holder that waits for no answer past the end of its lease. An elector that cannot renew the
+// lease gives it up, with a read and a write, before it reports that it no longer leads: with an API server that does
+// not answer, it would lead beside the next holder. Like other locks it is for one elector, and for one term.
 type Bounded struct {
 	resourcelock.Interface
 
-	// Lasting is for how long others leave the lease alone once they saw it renewed.
+	// Lasting is the time for which other electors respect the lease after they saw it renewed.
 	Lasting time.Duration
 	Clock   clock.PassiveClock
 
-	// ends is when the lease of the holder ends; zero until this lock holds it.
+	// ends is the end of the holder's lease; zero until this lock holds it.
 	ends time.Time
 }
 

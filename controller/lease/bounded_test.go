@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/lease"
 )
 
-// hanging is a lock of which nothing is heard any more from some time on, until the caller loses patience.
+// hanging is a lock that stops answering at some time, until the caller loses patience.
 type hanging struct {
 	record resourcelock.LeaderElectionRecord
 	from   time.Time
@@ -48,7 +48,8 @@ func (*hanging) RecordEvent(string) {}
 func (*hanging) Identity() string   { return "we" }
 func (*hanging) Describe() string   { return "a lease" }
 
-// A leader whom the API server does not answer leads no longer than his lease lasts: another may have it by then.
+// A leader without answers from the API server leads no longer than its lease lasts: another replica may have it by
+// then.
 func TestBounded_NobodyLeadsPastHisLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,14 +13,15 @@ import (
 // ErrRival indicates that a lock is not acquired because a rival works.
 var ErrRival = errors.New("a Kubeflow Trainer works")
 
-// Unrivaled is a lock that no elector acquires while a rival works: a controller of the same jobs that holds a lease of its own. A holder
-// keeps it: it has to look for rivals itself, and stop before it releases the lock. Like other locks it is for one elector.
+// Unrivaled is a lock that no elector acquires while a rival works: a controller of the same jobs that holds a lease of
+// its own. A rival does not end the holder's lock: the holder has to look for rivals itself, and stop before it
+// releases the lock. Like other locks it is for one elector.
 type Unrivaled struct {
 	resourcelock.Interface
 
 	// Rival returns the record of a rival that works; nil without one.
 	Rival func(ctx context.Context) (*resourcelock.LeaderElectionRecord, error)
-	// Pause is the time between two looks of a waiting elector. An acquisition always looks again.
+	// Pause is the time between two looks of a waiting elector. An acquisition always checks again.
 	Pause time.Duration
 	Clock clock.PassiveClock
 

@@ -56,7 +56,7 @@ func elected(t *testing.T, rival *rivalry, lasting time.Duration) time.Time {
 	return led
 }
 
-// An elector waits as long as a rival works, leads after it, and looks at each pause and not at each try.
+// An elector waits as long as a rival works, leads after it, and checks after each pause and not at each try.
 func TestUnrivaled_LeadsAfterTheRival(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestUnrivaled_DoesNotLeadBlind(t *testing.T) {
 	})
 }
 
-// A rival that appears between a look and the acquisition is seen. One that appears later leaves the lock to its holder, who can renew and
-// release it.
+// A rival that appears between a look and the acquisition is seen. One that appears later leaves the lock to its
+// holder, which can renew and release it.
 func TestUnrivaled_LooksAtAcquisition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

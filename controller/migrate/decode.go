@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// quotedPath is how the strict decoder names a field: unknown field "spec.groups[0].nam".
+	// quotedPath matches the strict decoder's name of a field: unknown field "spec.groups[0].nam".
 	quotedPath = regexp.MustCompile(`unknown field "([^"]+)"`)
 	pathStep   = regexp.MustCompile(`[^.\[\]]+`)
 )
@@ -43,7 +43,7 @@ func (p *page) decode(content map[string]any, prefix path, into any) ([]path, er
 	return unknown, nil
 }
 
-// mistyped says which field holds a value of the wrong type, in the words of YAML.
+// mistyped names the field with a value of the wrong type, in the words of YAML.
 func (p *page) mistyped(content map[string]any, prefix path, wrong *json.UnmarshalTypeError) error {
 	inside := locate(content, steps(wrong.Field), wrong.Value)
 	if inside == nil {
@@ -57,7 +57,8 @@ func (p *page) mistyped(content map[string]any, prefix path, wrong *json.Unmarsh
 	return p.bad(where, fmt.Sprintf("%s is of the wrong type: %s", where, wrong.Value), mend)
 }
 
-// locate finds what a wrong type's path leads to. The decoder leaves keys of maps and indexes of lists out of it.
+// locate finds the value at the path of a wrong type. The decoder omits keys of maps and indexes of lists from that
+// path.
 func locate(value any, rest path, kind string) path {
 	if len(rest) == 0 {
 		if strings.HasPrefix(kind, kindOf(value)) {
@@ -97,7 +98,7 @@ func below(value any, rest path, kind string) path {
 	return nil
 }
 
-// kindOf is what the decoder calls the kind of a value.
+// kindOf returns the decoder's name of a value's kind.
 func kindOf(value any) string {
 	switch value.(type) {
 	case map[string]any:

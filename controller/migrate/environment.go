@@ -12,11 +12,11 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// environment says what an old operator put into a pod's environment, and what is there now.
+// environment maps the variables that an old operator set in a pod to the present ones.
 type environment struct {
-	// replaced are the old variables, and what to use instead of each.
+	// replaced are the old variables, and the replacement of each.
 	replaced map[string]string
-	// reserved are the variables that the controller sets whatever the runtime says.
+	// reserved are the variables that the controller sets over the runtime's.
 	reserved []string
 }
 
@@ -24,7 +24,7 @@ type environment struct {
 // (os.environ["RANK"], os.getenv('RANK')).
 var mention = regexp.MustCompile(`(?:\$[({]?|(?:environ|getenv)[.a-z]*[\[(]\s*["'])([A-Za-z_][A-Za-z0-9_]*)`)
 
-// said is a piece of text of a container and where it stands in the container.
+// said is a piece of text of a container and its place there.
 type said struct {
 	where path
 	text  string
@@ -45,8 +45,8 @@ func texts(container corev1.Container) []said {
 	return out
 }
 
-// environment notes what a job's containers read of what the old operator gave them, and removes variables that the
-// controller sets itself. Template is where the pod template stands.
+// environment notes the variables of the old operator that a job's containers read, and removes variables that the
+// controller sets itself. Template is the path of the pod template.
 func (p *page) environment(job *jobsetv1alpha2.ReplicatedJob, template path, old string, env environment) {
 	pod := &job.Template.Spec.Template.Spec
 	for i := range pod.Containers {
@@ -89,7 +89,7 @@ func (p *page) mentions(where path, text, old string, env environment) {
 	}
 }
 
-// oldFiles are files that the MPI operators put into pods, and what does their work.
+// oldFiles returns the files that the MPI operators put into pods, and their replacement.
 func oldFiles() map[string]string {
 	return map[string]string{
 		"/etc/mpi/kubexec.sh":        "mpirun reaches the nodes by ssh",
@@ -125,7 +125,7 @@ func runs(container corev1.Container, programs ...string) bool {
 	return slices.ContainsFunc(programs, func(program string) bool { return strings.Contains(line, program) })
 }
 
-// commandAt is where a reader looks for what a container runs.
+// commandAt returns the path of a container's command, for the reader.
 func commandAt(container corev1.Container, where path) path {
 	switch {
 	case len(container.Command) > 0:

@@ -20,8 +20,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what came out over what was wanted")
 
-// TestGolden migrates each case of testdata and compares with what is wanted: objects and notes, or the text of an error.
-// The input must come out as it went in, and what came out must need no migration.
+// TestGolden migrates each case of testdata and compares the result with the golden files: objects and notes, or the
+// text of an error. The input must not change, and the output must need no migration.
 func TestGolden(t *testing.T) {
 	for _, dir := range cases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -123,8 +123,8 @@ func readDocuments(t *testing.T, file string) []migrate.Document {
 	return parse(t, filepath.Base(file), text)
 }
 
-// parse reads the documents of a file; their lines count from the file's first. The laboratory's reader is not to be
-// had here: nothing imports it.
+// parse reads the documents of a file; their lines count from the file's first. The laboratory's reader is not
+// available here: nothing imports it.
 func parse(t *testing.T, file string, text []byte) []migrate.Document {
 	t.Helper()
 	var documents []migrate.Document

@@ -15,7 +15,8 @@ type jaxJob struct {
 	} `json:"spec"`
 }
 
-// jaxEnvironment is what JAXJob's pods had. The variables of today are no one's to reserve: the user's win.
+// jaxEnvironment returns the environment of JAXJob's pods. The controller reserves none of today's variables: the user's
+// win.
 func jaxEnvironment() environment {
 	return environment{replaced: map[string]string{
 		"COORDINATOR_ADDRESS": "JAX_COORDINATOR_ADDRESS is host:port",

@@ -10,7 +10,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/migrate"
 )
 
-// moved are fields that have another name where they come out.
+// moved returns the fields that have another name in the output.
 func moved() map[string]string {
 	return map[string]string{
 		"replicas": "numNodes", "slotsPerWorker": "numProcPerNode", "nprocPerNode": "numProcPerNode",
@@ -18,15 +18,15 @@ func moved() map[string]string {
 	}
 }
 
-// TestNothingIsLost looks at every value of every case: it must come out under a field of its name, or a note must name
-// its field or what the field is a part of.
-func TestNothingIsLost(t *testing.T) {
+// TestMigrate_LosesNothing checks every value of every case: the output must have it under a field of its name, or a
+// note must name its field or a field around it.
+func TestMigrate_LosesNothing(t *testing.T) {
 	for _, dir := range cases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			documents := readDocuments(t, filepath.Join(dir, "in.yaml"))
 			result, err := migrate.Documents(documents)
 			if err != nil {
-				return // nothing came out
+				return // there is no output
 			}
 			out := map[string]bool{}
 			for _, object := range result.Objects {
@@ -55,7 +55,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// notesOf are the fields that notes name. Where several documents could be meant, a line after the document's first tells.
+// notesOf returns the fields that notes name. A note belongs to the document if its line is not before the document's
+// first.
 func notesOf(notes []migrate.Note, document migrate.Document) []string {
 	var fields []string
 	for _, note := range notes {

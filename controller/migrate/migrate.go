@@ -11,11 +11,11 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// Document is one Kubernetes object as it was read, and where it stands.
+// Document is one Kubernetes object as it was read, and its place.
 type Document struct {
 	// File is the name under which the user knows the file.
 	File string
-	// Content is what the object says: maps, slices, strings, booleans, int64 and float64. It is never changed.
+	// Content holds the object's fields: maps, slices, strings, booleans, int64 and float64. It is never changed.
 	Content map[string]any
 	// Line returns the line, counted from 1, of the part at a path of keys (string) and indexes (int), or of the nearest
 	// part that exists.
@@ -24,7 +24,7 @@ type Document struct {
 	Keep bool
 }
 
-// Note says what happened to a field, and what now does its work.
+// Note reports the change of a field, and its replacement.
 type Note struct {
 	File string
 	Line int
@@ -42,7 +42,7 @@ func (n Note) String() string {
 type InputError struct {
 	File string
 	Line int
-	// What is wrong, and how to mend it.
+	// What is the fault, Mend the remedy.
 	What, Mend string
 }
 
@@ -51,10 +51,10 @@ func (e *InputError) Error() string {
 	return fmt.Sprintf("%s:%d: %s; %s", e.File, e.Line, e.What, e.Mend)
 }
 
-// Result is what to write.
+// Result holds the objects to write.
 type Result struct {
-	// Objects stand in the order of the documents that they come from; a runtime stands before its job. Objects of
-	// kinds that need no migration are the documents' own content.
+	// Objects are in the order of their documents; a runtime stands before its job. Objects of kinds that need no
+	// migration are the documents' own content.
 	Objects []map[string]any
 	// Notes are sorted by document and line.
 	Notes []Note
@@ -98,7 +98,7 @@ const (
 	supportedKinds = "PyTorchJob, JAXJob, XGBoostJob (v1) and MPIJob (v1, v2beta1)"
 )
 
-// migrate returns what the document becomes.
+// migrate returns the objects that replace the document.
 func (p *page) migrate() ([]map[string]any, error) {
 	if p.from.Keep {
 		return []map[string]any{p.from.Content}, nil

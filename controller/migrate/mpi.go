@@ -29,7 +29,7 @@ type mpiJob struct {
 	} `json:"spec"`
 }
 
-// mpiEnvironment is what MPIJob's pods had.
+// mpiEnvironment returns the environment of MPIJob's pods.
 func mpiEnvironment() environment {
 	return environment{
 		replaced: map[string]string{
@@ -89,7 +89,7 @@ func (p *page) mpiJob(version string) ([]map[string]any, error) {
 	return p.finish(s)
 }
 
-// mpiRestarts decides restart policies: v1's pods were never restarted unless told so, nor were v2beta1's workers.
+// mpiRestarts sets restart policies: by default v1's pods were never restarted, nor were v2beta1's workers.
 func (p *page) mpiRestarts(replicas []replica, version string) {
 	launcher := corev1.RestartPolicyOnFailure
 	if version == "v1" {
@@ -99,8 +99,8 @@ func (p *page) mpiRestarts(replicas []replica, version string) {
 	p.restarting(replicas[1:], corev1.RestartPolicyNever)
 }
 
-// mpiPolicyOf says how many nodes and processes there are, and where the keys are. Nodes without a ReplicatedJob of their own
-// are the launcher.
+// mpiPolicyOf sets the numbers of nodes and processes, and the place of the keys. Nodes without a ReplicatedJob of
+// their own are the launcher.
 func (p *page) mpiPolicyOf(s *successor, replicas []replica, old mpiJob) {
 	asNode := ptr.Deref(old.Spec.RunLauncherAsWorker, false)
 	if old.Spec.RunLauncherAsWorker != nil {
@@ -138,7 +138,7 @@ func (p *page) mpiPolicyOf(s *successor, replicas []replica, old mpiJob) {
 	jobSet.Network = &jobsetv1alpha2.Network{
 		PublishNotReadyAddresses: new(true),
 	} // nodes are looked up before they are ready
-	jobSet.SuccessPolicy = &jobsetv1alpha2.SuccessPolicy{ // the nodes serve until they are told to stop
+	jobSet.SuccessPolicy = &jobsetv1alpha2.SuccessPolicy{ // the nodes serve until they are stopped
 		Operator:             jobsetv1alpha2.OperatorAll,
 		TargetReplicatedJobs: []string{trainerv1alpha1.LauncherName},
 	}
@@ -156,7 +156,7 @@ func (p *page) mpiReplica(s *successor, r replica, old mpiJob, version string) e
 	if len(containers) == 0 {
 		return p.bad(r.where.child("template", "spec"), r.kind+" has no container", "write the one that runs MPI")
 	}
-	// The operators took the first container, unless v1 was told another one.
+	// The operators took the first container, unless a v1 job names another one.
 	i := max(0, slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == old.Spec.MainContainer }))
 	if old.Spec.MainContainer != "" && r.kind == "Launcher" {
 		p.note(at("spec", "mainContainer"), "left out: the main container is called node now")
@@ -191,7 +191,7 @@ func (p *page) mpiReplica(s *successor, r replica, old mpiJob, version string) e
 	return nil
 }
 
-// keysGroup lets a user who is not root read the keys, whose files are their group's.
+// keysGroup lets a user other than root read the keys, which are files of the pod's fsGroup.
 func (p *page) keysGroup(pod *corev1.PodSpec, i int, where path) {
 	context := ptr.Deref(pod.SecurityContext, corev1.PodSecurityContext{})
 	user := context.RunAsUser

@@ -13,9 +13,9 @@ type flat struct {
 	where path
 	// kinds are the replica types that the job may have, that of rank 0 first.
 	kinds []string
-	// container is what the container that trains was called.
+	// container is the name of the container that trains.
 	container string
-	// restart is what the old operator took where no restart policy is said.
+	// restart is the old operator's default restart policy.
 	restart corev1.RestartPolicy
 	env     environment
 	policy  runPolicy

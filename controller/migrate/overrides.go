@@ -34,7 +34,8 @@ const (
 	podTemplateOverrides = "podTemplateOverrides"
 )
 
-// patch takes from a TrainJob what changed its runtime, and returns it as one runtime patch; nil if there is nothing.
+// patch removes from a TrainJob the fields that change its runtime, and returns them as one runtime patch; nil if there
+// is nothing.
 func (p *page) patch(content map[string]any) (map[string]any, error) {
 	template := map[string]any{}
 	metadata := map[string]any{}
@@ -99,8 +100,8 @@ func (p *page) overriddenJobs(content map[string]any) ([]any, error) {
 	return jobs, nil
 }
 
-// spread puts one override on top of what is merged so far, for each of its target jobs. It returns the names with those
-// that are new.
+// spread merges one override over the earlier ones, for each of its target jobs. It returns the names with the new
+// ones.
 func spread(one override, names []string, merged map[string][]byte) ([]string, error) {
 	all := slices.Clone(names)
 	for _, target := range one.TargetJobs {
@@ -156,7 +157,7 @@ func (p *page) override(where path) (override, error) {
 	return one, p.checkOverride(where, one)
 }
 
-// checkOverride refuses what no controller ever accepted.
+// checkOverride refuses overrides that no controller ever accepted.
 func (p *page) checkOverride(where path, one override) error {
 	for i, target := range one.TargetJobs {
 		if target.Name == "" {

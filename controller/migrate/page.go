@@ -40,7 +40,7 @@ func (p path) String() string {
 	return out.String()
 }
 
-// note says what happened to the field at a path.
+// note adds a note on the field at a path.
 func (p *page) note(where path, text string) {
 	p.notes = append(p.notes, Note{File: p.from.File, Line: p.from.Line(where...), Field: where.String(), Text: text})
 }
@@ -50,7 +50,7 @@ func (p *page) bad(where path, what, mend string) *InputError {
 	return &InputError{File: p.from.File, Line: p.from.Line(where...), What: what, Mend: mend}
 }
 
-// value is what the document says at a path; nil if nothing.
+// value returns the value at a path of the document; nil if there is none.
 func (p *page) value(where path) any { return valueAt(p.from.Content, where) }
 
 func valueAt(root any, where path) any {
@@ -82,7 +82,8 @@ func take(root map[string]any, where path) any {
 	return value
 }
 
-// copyWithoutServer is a copy of the document without what the API server and kubectl write into an object.
+// copyWithoutServer returns a copy of the document without the fields that the API server and kubectl write into an
+// object.
 func (p *page) copyWithoutServer() map[string]any {
 	content := runtime.DeepCopyJSON(p.from.Content)
 	for _, where := range []path{
@@ -134,7 +135,7 @@ func (p *page) fill(content map[string]any, prefix path, into any) error {
 	return nil
 }
 
-// untyped is an object as it is written: without status, and without what only Go's types would write.
+// untyped converts an object to its manifest: without status, and without fields that only Go's types would write.
 func untyped(object any) (map[string]any, error) {
 	text, err := json.Marshal(object)
 	if err != nil {

@@ -20,7 +20,7 @@ type pyTorchJob struct {
 	} `json:"spec"`
 }
 
-// pyTorchElastic is what made a PyTorchJob elastic.
+// pyTorchElastic is the part of a PyTorchJob that made it elastic.
 type pyTorchElastic struct {
 	MinReplicas  *int32 `json:"minReplicas"`
 	MaxReplicas  *int32 `json:"maxReplicas"`
@@ -35,7 +35,7 @@ type pyTorchElastic struct {
 	Metrics      any    `json:"metrics"`
 }
 
-// pyTorchEnvironment is what PyTorchJob's pods had.
+// pyTorchEnvironment returns the environment of PyTorchJob's pods.
 func pyTorchEnvironment() environment {
 	torchrun := "torchrun sets it for the processes that it starts"
 	return environment{
@@ -99,7 +99,7 @@ func (p *page) pyTorchJob() ([]map[string]any, error) {
 	return p.finish(s)
 }
 
-// pyTorchElastic keeps what does not need an elastic job.
+// pyTorchElastic converts the parts of the elastic policy that do not need an elastic job.
 func (p *page) pyTorchElastic(s *successor, policy pyTorchElastic) {
 	where := at("spec", "elasticPolicy")
 	nodes := fmt.Sprintf(

@@ -21,13 +21,13 @@ type replicaSpec struct {
 	Template      corev1.PodTemplateSpec `json:"template"`
 }
 
-// replica is a replicaSpec and what it is called.
+// replica is a replicaSpec and its name.
 type replica struct {
 	kind  string // Master, Worker or Launcher
 	where path
 	count int32
 	spec  replicaSpec
-	// restart is what the pods' Job does with containers that end.
+	// restart is the restart policy of the pods' Job.
 	restart corev1.RestartPolicy
 }
 
@@ -68,7 +68,7 @@ func (p *page) replicas(where path, specs map[string]replicaSpec, kinds ...strin
 	return wanted, nil
 }
 
-// restarting decides each replica's restart policy. Fallback is what the old operator took where nothing is said.
+// restarting decides each replica's restart policy. Fallback is the old operator's default.
 func (p *page) restarting(replicas []replica, fallback corev1.RestartPolicy) {
 	for i := range replicas {
 		r := &replicas[i]
@@ -95,8 +95,8 @@ func (p *page) restarting(replicas []replica, fallback corev1.RestartPolicy) {
 	}
 }
 
-// replicated is the ReplicatedJob that runs the pods of r. A pod that failed for good fails its Job, as it failed the old
-// job, where the user said that nothing is to be tried again, or that the whole job is (the run policy's backoffLimit).
+// replicated is the ReplicatedJob that runs the pods of r. A pod that failed for good fails its Job, as it failed the
+// old job, where the user requested no retry, or a retry of the whole job (the run policy's backoffLimit).
 func (p *page) replicated(name string, r replica, policy runPolicy) jobsetv1alpha2.ReplicatedJob {
 	job := jobsetv1alpha2.ReplicatedJob{
 		Name:     name,
@@ -127,7 +127,7 @@ func trains(job *jobsetv1alpha2.ReplicatedJob) {
 	job.Template.Labels = map[string]string{trainerv1alpha1.LabelAncestor: trainerv1alpha1.AncestorTrainer}
 }
 
-// rename calls the container at index i of a job's pods node, which is how the main container is known.
+// rename renames the container at index i of a job's pods to node, the name of the main container.
 func (p *page) rename(job *jobsetv1alpha2.ReplicatedJob, where path, i int) error {
 	pod := &job.Template.Spec.Template.Spec
 	old := pod.Containers[i].Name
@@ -185,8 +185,8 @@ func (p *page) container(r replica, name string) (int, error) {
 	return i, nil
 }
 
-// one is the replica whose pod template all nodes get, and the number of nodes. Replicas are those of a Master and of a
-// Worker, in this order; each place where the other's template differs is noted.
+// one returns the replica with the pod template of all nodes, and the number of nodes. Replicas are those of a Master
+// and of a Worker, in this order; each place where the other's template differs is noted.
 func (p *page) one(replicas []replica) (replica, int32) {
 	kept := replicas[len(replicas)-1]
 	nodes := kept.count
@@ -205,7 +205,7 @@ func (p *page) one(replicas []replica) (replica, int32) {
 	return kept, nodes
 }
 
-// differences notes each place where the template of one replica is not that of the one that is kept.
+// differences notes each place where the template of the dropped replica differs from that of the other.
 func (p *page) differences(dropped, kept replica, where path) {
 	was, now := p.value(dropped.where.child(where...)), p.value(kept.where.child(where...))
 	wasFields, wasMap := was.(map[string]any)

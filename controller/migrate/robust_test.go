@@ -13,9 +13,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/migrate"
 )
 
-// TestAnyInputIsMigratedOrRefused puts values of other types anywhere into the cases: there is no panic, and every error
-// says where and how to mend it.
-func TestAnyInputIsMigratedOrRefused(t *testing.T) {
+// TestMigrate_AnyInputIsMigratedOrRefused puts values of other types anywhere into the cases: there is no panic, and
+// every error names its place and the remedy.
+func TestMigrate_AnyInputIsMigratedOrRefused(t *testing.T) {
 	var documents []migrate.Document
 	for _, dir := range cases(t) {
 		documents = append(documents, readDocuments(t, filepath.Join(dir, "in.yaml"))...)

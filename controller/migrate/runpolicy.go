@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// runPolicy is what the old operators let a user say about a job's life.
+// runPolicy is the old operators' configuration of a job's life.
 type runPolicy struct {
 	CleanPodPolicy          *string           `json:"cleanPodPolicy"`
 	TTLSecondsAfterFinished *int32            `json:"ttlSecondsAfterFinished"`
@@ -18,7 +18,7 @@ type runPolicy struct {
 	SchedulingPolicy        *schedulingPolicy `json:"schedulingPolicy"`
 }
 
-// schedulingPolicy is what they handed to a gang scheduler.
+// schedulingPolicy is the part that they handed to a gang scheduler.
 type schedulingPolicy struct {
 	MinAvailable           *int32              `json:"minAvailable"`
 	Queue                  string              `json:"queue"`
@@ -32,7 +32,7 @@ func oldManagers() []string {
 	return []string{"kubeflow.org/training-operator", "kubeflow.org/mpi-operator"}
 }
 
-// runPolicyAt is where a job's run policy stands.
+// runPolicyAt returns the path of a job's run policy.
 func runPolicyAt() path { return at("spec", "runPolicy") }
 
 // live applies the run policy. The pod templates must be there already.
@@ -77,7 +77,7 @@ func (p *page) live(s *successor, policy runPolicy) error {
 	return nil
 }
 
-// cleanPods says what becomes of a finished job's pods.
+// cleanPods notes the treatment of a finished job's pods.
 func (p *page) cleanPods(where path, policy string) {
 	const now = "the JobSet ends what still runs and keeps the finished pods"
 	if policy == "Running" {
@@ -87,7 +87,7 @@ func (p *page) cleanPods(where path, policy string) {
 	p.note(where, policy+" is left out: "+now+" until it is deleted (ttlSecondsAfterFinished)")
 }
 
-// schedule applies what was for a gang scheduler.
+// schedule converts the settings for a gang scheduler.
 func (p *page) schedule(s *successor, policy schedulingPolicy) {
 	where := at("spec", "runPolicy", "schedulingPolicy")
 	if policy.MinAvailable != nil {

@@ -8,11 +8,11 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// runtimeFinalizer was put on runtimes by 2.2 and older; nobody would take it off.
+// runtimeFinalizer was put on runtimes by 2.2 and older; no controller would take it off.
 const runtimeFinalizer = "trainer.kubeflow.org/resource-in-use"
 
 // runtime migrates a TrainingRuntime or a ClusterTrainingRuntime of Kubeflow Trainer 2.0 or 2.1, which is read into the
-// type of today. A runtime of today comes out as it was.
+// type of today. A runtime of today is returned unchanged.
 func (p *page) runtime(into any) ([]map[string]any, error) {
 	content := p.copyWithoutServer()
 	p.dropFinalizer(content)
@@ -46,7 +46,7 @@ func (p *page) dropFinalizer(content map[string]any) {
 	p.note(where.child(i), runtimeFinalizer+" is left out: runtimes are not guarded any more")
 }
 
-// torchProcesses drops the runtime's number of processes per node, which only a job can say now.
+// torchProcesses drops the runtime's number of processes per node, which only a job can set now.
 func (p *page) torchProcesses(content map[string]any) error {
 	where := at("spec", "mlPolicy", "torch", "numProcPerNode")
 	said := take(content, where)
@@ -67,7 +67,7 @@ func (p *page) torchProcesses(content map[string]any) error {
 	return nil
 }
 
-// mpiPolicy refuses what only OpenMPI can do, and makes a number of what was text.
+// mpiPolicy refuses implementations other than OpenMPI, and converts numProcPerNode from text to a number.
 func (p *page) mpiPolicy(content map[string]any) error {
 	where := at("spec", "mlPolicy", "mpi")
 	policy, _ := valueAt(content, where).(map[string]any)
@@ -97,7 +97,7 @@ func (p *page) onlyOpenMPI(where path, implementation string) error {
 		"build the image with OpenMPI and write mpiImplementation: OpenMPI")
 }
 
-// elasticPolicy replaces what made a number of nodes elastic by a fixed one, and keeps the restarts.
+// elasticPolicy replaces an elastic number of nodes by a fixed one, and retains the restarts.
 func (p *page) elasticPolicy(content map[string]any) error {
 	where := at("spec", "mlPolicy", "torch", "elasticPolicy")
 	policy, isMap := take(content, where).(map[string]any)
@@ -132,7 +132,7 @@ func (p *page) elasticPolicy(content map[string]any) error {
 	return nil
 }
 
-// maxRestarts lets the JobSet restart as often as torchrun did, unless the template says how often.
+// maxRestarts gives the JobSet the restarts of torchrun, unless the template has a number.
 func (p *page) maxRestarts(content map[string]any, from path, restarts int32) {
 	spec, isMap := valueAt(content, at("spec", "template", "spec")).(map[string]any)
 	if !isMap {

@@ -19,9 +19,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/migrate"
 )
 
-// TestAPIServerAcceptsResults sends every object of our group that comes out through the schema of its CRD, as the API
-// server does: defaults, types and limits, lists' keys, rules.
-func TestAPIServerAcceptsResults(t *testing.T) {
+// TestMigrate_APIServerAcceptsResults validates every resulting object of our group with the schema of its CRD, as the
+// API server does: defaults, types and limits, lists' keys, rules.
+func TestMigrate_APIServerAcceptsResults(t *testing.T) {
 	schemas := map[string]*apiextensions.JSONSchemaProps{
 		"TrainJob":               schemaOf(t, "trainjobs"),
 		"TrainingRuntime":        schemaOf(t, "trainingruntimes"),
@@ -31,7 +31,7 @@ func TestAPIServerAcceptsResults(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			result, err := migrate.Documents(readDocuments(t, filepath.Join(dir, "in.yaml")))
 			if err != nil {
-				return // want-error.txt says why
+				return // want-error.txt has the reason
 			}
 			for _, object := range result.Objects {
 				kind, _ := object["kind"].(string)

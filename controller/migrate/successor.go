@@ -12,14 +12,14 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// oldMetadata is what an old job's metadata hands on.
+// oldMetadata is the part of an old job's metadata that is handed on.
 type oldMetadata struct {
 	Name         string            `json:"name"`
 	GenerateName string            `json:"generateName"`
 	Namespace    string            `json:"namespace"`
 	Labels       map[string]string `json:"labels"`
 	Annotations  map[string]string `json:"annotations"`
-	// OwnerReferences and Finalizers name others, who know nothing of what comes out.
+	// OwnerReferences and Finalizers name other objects and controllers, which do not know the new objects.
 	OwnerReferences []any `json:"ownerReferences"`
 	Finalizers      []any `json:"finalizers"`
 }
@@ -30,13 +30,13 @@ type oldObject struct {
 	Metadata        oldMetadata `json:"metadata"`
 }
 
-// successor is what an old job becomes.
+// successor is the replacement of an old job.
 type successor struct {
 	runtime trainerv1alpha1.TrainingRuntime
 	job     trainerv1alpha1.TrainJob
 }
 
-// jobName is what the API server accepts as a TrainJob's name.
+// jobName matches the names that the API server accepts for TrainJobs.
 var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // successor returns the beginning of a runtime and a job, which have names and a framework.
@@ -50,7 +50,7 @@ func (p *page) successor(old oldMetadata, framework string) (*successor, error) 
 		p.note(at("metadata", "ownerReferences"), "left out: the owner made another object than the TrainJob")
 	}
 	if len(old.Finalizers) > 0 {
-		p.note(at("metadata", "finalizers"), "left out: nobody would take them off the TrainJob")
+		p.note(at("metadata", "finalizers"), "left out: no controller would take them off the TrainJob")
 	}
 	s := &successor{
 		runtime: trainerv1alpha1.TrainingRuntime{
@@ -113,7 +113,7 @@ func (p *page) finish(s *successor) ([]map[string]any, error) {
 // stem is the name that the runtime's name and the pods' names begin with.
 func (s *successor) stem() string { return strings.TrimSuffix(s.runtime.Name, "-runtime") }
 
-// maxLabel is how long a pod's name may be, and how long a name that Kubernetes generates gets beyond what is given.
+// maxLabel is the longest name of a pod, and generated the length that a generated suffix adds.
 const (
 	maxLabel  = 63
 	generated = 5

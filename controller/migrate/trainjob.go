@@ -7,10 +7,10 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// patchManager is who wrote the runtime patches that were overrides.
+// patchManager is the writer of the runtime patches that were overrides.
 const patchManager = "lockstep.dev/migrate"
 
-// trainJob migrates a TrainJob of Kubeflow Trainer 2.0 or 2.1. A TrainJob of today comes out as it was.
+// trainJob migrates a TrainJob of Kubeflow Trainer 2.0 or 2.1. A TrainJob of today is returned unchanged.
 func (p *page) trainJob() ([]map[string]any, error) {
 	content := p.copyWithoutServer()
 	patch, err := p.patch(content)
@@ -70,8 +70,8 @@ func (p *page) trainerProcesses(content map[string]any) error {
 	return nil
 }
 
-// processes reads a number of processes per node that is written as text. It is nil for the words that torchrun has, which
-// need not be said any more.
+// processes reads a number of processes per node that is written as text. It is nil for torchrun's words, which need no
+// setting any more.
 func (p *page) processes(where path, word string) (*int32, error) {
 	if number, err := strconv.ParseInt(word, 10, 32); err == nil && number > 0 {
 		return new(int32(number)), nil

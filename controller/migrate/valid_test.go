@@ -13,15 +13,15 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// TestResultsAreValid reads every object of our group that comes out strictly into its type, and plans every TrainJob
-// whose runtime is there too, as a gang and as none.
-func TestResultsAreValid(t *testing.T) {
+// TestMigrate_ResultsAreValid decodes every resulting object of our group strictly into its type, and plans every
+// TrainJob with its runtime, as a gang and as none.
+func TestMigrate_ResultsAreValid(t *testing.T) {
 	planned := map[string]bool{}
 	for _, dir := range cases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			result, err := migrate.Documents(readDocuments(t, filepath.Join(dir, "in.yaml")))
 			if err != nil {
-				return // want-error.txt says why
+				return // want-error.txt has the reason
 			}
 			runtimes := map[string]plan.Runtime{}
 			var jobs []*trainerv1alpha1.TrainJob

@@ -15,7 +15,7 @@ type xgboostJob struct {
 	} `json:"spec"`
 }
 
-// xgboostEnvironment is what XGBoostJob's pods had.
+// xgboostEnvironment returns the environment of XGBoostJob's pods.
 func xgboostEnvironment() environment {
 	return environment{
 		replaced: map[string]string{

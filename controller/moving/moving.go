@@ -1,8 +1,9 @@
-// Package moving takes the gangs of TrainJobs from one API of PodGroups to the other, when a cluster's administrator has chosen that.
+// Package moving moves the gangs of TrainJobs from one API of PodGroups to the other, when a cluster's administrator
+// has chosen the other.
 //
-// No pod is touched: pods know their group by its name, in either API. So a group is copied, with what is known of it; the copy counts, because
-// the scheduler reads only the API that was chosen, and the original stays until its job is suspended, ends or is gone, for claims
-// that it owns would go with it.
+// No pod is touched: pods name their group, in either API. So a group is copied, with its status; the copy counts,
+// because the scheduler reads only the chosen API, and the original stays until its job is suspended, ends or is
+// deleted, because claims that it owns would be deleted with it.
 package moving
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// pause separates two looks at what is left in the former API.
+// pause is the time between two lists of the groups in the former API.
 const pause = 20 * time.Second
 
 // Mover moves the gangs of one cluster. It runs where the controller leads.
@@ -37,7 +38,7 @@ type Mover struct {
 	To       gangapi.API
 	// Jobs reads TrainJobs.
 	Jobs client.Reader
-	// Namespaces are those whose gangs are moved; empty for all.
+	// Namespaces are the namespaces of the gangs to move; empty for all.
 	Namespaces []string
 	Clock      clock.WithTicker
 }
@@ -73,7 +74,8 @@ func (m Mover) Start(ctx context.Context) error {
 	}
 }
 
-// Step copies every group that is needed, takes away those that are not, and returns how many are left in the former API.
+// Step copies every group that is needed, deletes the others, and returns the number of groups that are left in the
+// former API.
 func (m Mover) Step(ctx context.Context) (left int, err error) {
 	namespaces := m.Namespaces
 	if len(namespaces) == 0 {
@@ -121,7 +123,7 @@ func needed(group *schedulingv1beta1.PodGroup, job *trainerv1alpha1.TrainJob) bo
 	return group.DeletionTimestamp.IsZero() && job.DeletionTimestamp.IsZero() && !job.Ended() && !suspended
 }
 
-// copy sees to it that a group is in the new API, with what is known of it. The reconciler may have made it already, without that.
+// copy creates a group in the new API, with its conditions. The reconciler may have created it already, without these.
 func (m Mover) copy(ctx context.Context, group *schedulingv1beta1.PodGroup) error {
 	groups := m.New.SchedulingV1beta1().PodGroups(group.Namespace)
 	want := gangapi.Moved(group, m.To)
@@ -142,12 +144,13 @@ func (m Mover) copy(ctx context.Context, group *schedulingv1beta1.PodGroup) erro
 	return nil
 }
 
-// remove deletes a group that is not needed. Nobody else takes our finalizer off: the scheduler keeps the groups of the other API.
+// remove deletes a group that is not needed. Only this removes our finalizer: the scheduler handles the groups of the
+// other API.
 func (m Mover) remove(ctx context.Context, group *schedulingv1beta1.PodGroup) error {
 	groups := m.Old.SchedulingV1beta1().PodGroups(group.Namespace)
 	id := func(err error) error {
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // gone, another one, or changed meanwhile: the next look tells
+			return nil // deleted, replaced or changed meanwhile: the next Step handles it
 		}
 		return fmt.Errorf("removing PodGroup %s/%s: %w", group.Namespace, group.Name, err)
 	}

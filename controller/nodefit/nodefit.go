@@ -25,18 +25,19 @@ import (
 
 // Nodes lists the nodes that pods can run on: those of the cluster, and shapes of others.
 type Nodes struct {
-	// Cache lists what is cached of nodes (see Keep). Nil finds nothing.
+	// Cache lists the cached part of nodes (see Keep). Nil finds nothing.
 	Cache client.Reader
 	// Live lists device classes.
 	Live client.Reader
 	// Shapes are the resources of nodes that autoscalers can make.
 	Shapes []corev1.ResourceList
-	// Complete says that no other nodes will ever be there. Gangs that none of them holds get no pods.
+	// Complete is set if there will never be other nodes. Gangs that none of them holds get no pods.
 	Complete bool
 }
 
-// Keep is a transform of the cache that keeps of a node which resources it has, and of other objects all. Extended resources count that are broken now. Of a node with GPUs it keeps
-// what package fleet reads, too: those that are allocatable, labels and taints.
+// Keep is a transform of the cache that retains the resources of a node, and other objects whole. Extended resources
+// that are broken now count. Of a node with GPUs it also retains the fields that package fleet reads: allocatable GPUs,
+// labels and taints.
 func Keep(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
@@ -57,8 +58,8 @@ func Keep(object any) (any, error) {
 	}, nil
 }
 
-// Unfit returns the reasons for which no node holds pods of a JobSet, a sentence each, in a fixed order: no node has a resource, or as much of it as one pod
-// asks for, or has several together. What cannot be found out is left out.
+// Unfit returns the reasons for which no node holds pods of a JobSet, a sentence each, in a fixed order: no node has a
+// resource, or as much of it as one pod asks for, or has several together. Checks that cannot be made are left out.
 func (n Nodes) Unfit(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) []string {
 	if n.Cache == nil {
 		return nil
@@ -68,7 +69,7 @@ func (n Nodes) Unfit(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) []strin
 		return nil
 	}
 	var list corev1.NodeList
-	if err := n.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
+	if err := n.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil { // they are only read
 		klog.FromContext(ctx).Error(err, "Listing nodes to compare pods with")
 		return nil
 	}
@@ -92,7 +93,7 @@ func (n Nodes) Unfit(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) []strin
 	return n.sentences(nodes, unheld)
 }
 
-// sentences returns what is wrong with pods that no node holds.
+// sentences returns the reasons why no node holds pods.
 func (n Nodes) sentences(nodes []corev1.ResourceList, pods []podRequest) []string {
 	where := "no node of this cluster"
 	if len(n.Shapes) > 0 {
@@ -152,7 +153,8 @@ type podRequest struct {
 	asks corev1.ResourceList
 }
 
-// requests returns what the pods of a JobSet ask for. Resources with the prefix of DeviceClasses need no node that offers them.
+// requests returns the resource requests of the pods of a JobSet. Resources with the prefix of DeviceClasses need no
+// node that offers them.
 func requests(jobSet *jobsetv1alpha2.JobSet) []podRequest {
 	var out []podRequest
 	for i := range jobSet.Spec.ReplicatedJobs {
@@ -179,7 +181,8 @@ func anyHolds(nodes []corev1.ResourceList, asks corev1.ResourceList) bool {
 	return slices.ContainsFunc(nodes, func(has corev1.ResourceList) bool { return holds(has, asks) })
 }
 
-// holds reports whether an empty node holds a pod. What every node has, and this one does not mention, it has.
+// holds reports whether an empty node holds a pod. A resource that is not extended, and that the node does not list,
+// counts as available.
 func holds(has, asks corev1.ResourceList) bool {
 	for name, want := range asks {
 		offered, said := has[name]

@@ -38,7 +38,8 @@ func jobSet(asks ...corev1.ResourceList) *jobsetv1alpha2.JobSet {
 	return set
 }
 
-// cluster returns a client of a cluster with these nodes, as the controller's cache keeps them, and a class of devices.
+// cluster returns a client of a cluster with these nodes, as the controller's cache stores them, and a class of
+// devices.
 func cluster(t *testing.T, nodes ...corev1.ResourceList) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -112,7 +113,7 @@ func TestNodes_Unfit(t *testing.T) {
 	}
 }
 
-// An extended resource counts that is broken now; cpu counts without what the node keeps for itself.
+// An extended resource that is broken now counts; cpu counts without the node's own reservation.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	labels := map[string]string{"a": "b", "feature.node.kubernetes.io/cpu-cpuid.AVX": "true"}

@@ -1,9 +1,9 @@
-// Package ownership decides whose an object is.
+// Package ownership determines the owner of an object.
 //
-// An owner reference is a claim: whoever may write an object may write it. The garbage collector resolves the kind and skips
-// references to kinds that do not exist, so a controller that compares UIDs only believes references that nobody checks. Here
-// a claim counts if apiVersion, kind, name and UID are true, and an admission policy decides who may write a true one
-// (manifests/chart/templates/policies).
+// An owner reference is a claim: any user that may write an object may write it. The garbage collector resolves the
+// kind and skips references to kinds that do not exist, so a controller that compares UIDs only believes references
+// that are not checked. Here a claim counts if apiVersion, kind, name and UID are true, and an admission policy
+// restricts the users that may write a true one (manifests/chart/templates/policies).
 package ownership
 
 import (

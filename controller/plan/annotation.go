@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/sizing"
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
 // The objects on which annotations are read.
@@ -34,30 +35,30 @@ const (
 	autoOff = "false"
 )
 
-// systemPrefix begins the names of the classes that Kubernetes keeps for its own components.
+// systemPrefix begins the names of the classes that Kubernetes reserves for its own components.
 const systemPrefix = "system-"
 
-// Annotation is one line of the table of Lockstep's annotations. Documentation, admission and rendering all come from it.
+// Annotation is one line of the table of Lockstep's annotations. Documentation, admission and rendering all use it.
 type Annotation struct {
 	// Key is the annotation's name.
 	Key string
 	// On lists the objects on which it is read, the one that wins first.
 	On []string
-	// Values says what it may be, in words that finish "must be".
+	// Values describes the permitted values, in words that finish "must be".
 	Values string
 	// Meaning is one sentence.
 	Meaning string
-	// Controller says that users do not write it, only Lockstep does.
+	// Controller is set if only Lockstep writes it, not users.
 	Controller bool
 
 	check func(value string) bool
-	// wish says that the scheduler reads it on the PodGroup; hard, that a job must not start where it is not served.
+	// wish is set if the scheduler reads it on the PodGroup; hard, that a job must not start where it is not served.
 	wish, hard bool
-	// derived says that a plan writes its own value on the PodGroup.
+	// derived is set if a plan writes its own value on the PodGroup.
 	derived bool
 }
 
-// Fault says what is wrong with a value; empty if nothing is.
+// Fault returns the fault of a value; empty for a valid one.
 func (a Annotation) Fault(value string) string {
 	if a.check == nil || a.check(value) {
 		return ""
@@ -79,7 +80,7 @@ func Annotations() []Annotation {
 	)
 }
 
-// placeAnnotations say where a gang may be.
+// placeAnnotations restrict the places of a gang.
 func placeAnnotations() []Annotation {
 	return []Annotation{
 		level(topology.AnnotationRequiredTopology, "The whole gang is placed inside one domain of this level.").must(),
@@ -102,7 +103,7 @@ func placeAnnotations() []Annotation {
 	}
 }
 
-// shapeAnnotations say how a gang fills the place that it gets.
+// shapeAnnotations set the layout of a gang in its place.
 func shapeAnnotations() []Annotation {
 	return []Annotation{
 		integer(
@@ -111,12 +112,22 @@ func shapeAnnotations() []Annotation {
 			"This many nodes are left unused in each domain of the segment, required or preferred level, whichever comes first.",
 		).must(),
 		integer(topology.AnnotationMaxPerNode, 1, "A node holds at most this many members of the gang.").must(),
+		Annotation{
+			Key:    topology.AnnotationTorusBox,
+			Values: "two or three numbers joined by x, such as 2x4x4",
+			Meaning: "The gang fills a box of so many nodes along the axes of one torus, in any orientation; nodes say their torus by the label " +
+				topology.LabelTorus + ".",
+			check: func(value string) bool {
+				_, err := grid.ParseSize(value)
+				return err == nil
+			},
+		}.must(),
 		words(topology.AnnotationCommunication, "Who talks to whom: what a placement costs is computed for it.",
 			"ring", "chain", "all-to-all").asWish(),
 	}
 }
 
-// elasticAnnotations say with how many nodes a job may train.
+// elasticAnnotations bound the number of nodes with which a job may train.
 func elasticAnnotations() []Annotation {
 	bound := func(key, meaning string) Annotation {
 		line := integer(key, 1, meaning)
@@ -136,7 +147,7 @@ func elasticAnnotations() []Annotation {
 	}
 }
 
-// switchAnnotations say how a job is run.
+// switchAnnotations select the scheduling of a job.
 func switchAnnotations() []Annotation {
 	return []Annotation{
 		words(
@@ -166,7 +177,7 @@ func switchAnnotations() []Annotation {
 		},
 		words(
 			topology.AnnotationOnDisruption,
-			"What happens to a gang of which a member is evicted: all start again, which does not count as a failure "+
+			"What happens to a gang with an evicted member: all start again, which does not count as a failure "+
 				"of the job's, or the member alone is replaced. Policies of the runtime's own are kept.",
 			disruptionRestart,
 			disruptionReplace,
@@ -200,7 +211,7 @@ func switchAnnotations() []Annotation {
 	}
 }
 
-// failureAnnotations say what becomes of a gang whose start or rank fails.
+// failureAnnotations set the reaction to a failed start or rank of a gang.
 func failureAnnotations() []Annotation {
 	return []Annotation{
 		{
@@ -313,7 +324,7 @@ func ownAnnotations() []Annotation {
 	}
 }
 
-// Hard wishes and soft ones are wishes: they are copied to the PodGroup, and pod templates may say them too.
+// Hard wishes and soft ones are wishes: they are copied to the PodGroup, and pod templates may have them too.
 func (a Annotation) asWish() Annotation {
 	a.wish, a.On = true, []string{onTrainJob, onPods, onRuntime, onPodGroup}
 	return a

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Applicable is an object as it is sent to the API server for a server-side apply: without status, which is not ours,
-// and without nulls, which would claim fields that we do not set.
+// Applicable returns an object in the form of a server-side apply: without status, which is not ours, and without
+// nulls, which would claim fields that we do not set.
 func Applicable(object runtime.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

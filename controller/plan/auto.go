@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// AutoManager is the manager of the runtime patch that comes with automatic resources.
+// AutoManager is the manager of the runtime patch for automatic resources.
 const AutoManager = "lockstep.dev/auto-resources"
 
 // Filled completes a job with automatic resources.
@@ -24,12 +24,13 @@ type Filled struct {
 	// Nodes is the job's numNodes, Resources all of its resourcesPerNode.
 	Nodes     int32
 	Resources corev1.ResourceRequirements
-	// Patch says how they were computed, and keeps the pods from nodes with smaller GPUs.
+	// Patch records their computation, and bars the pods from nodes with smaller GPUs.
 	Patch trainerv1alpha1.RuntimePatch
 }
 
-// Fill returns what completes a new job, nil for one that asks for nothing, has said its GPUs itself, or cannot be rendered anyway. The
-// reason is not empty for a job that asks and cannot have an answer; it is a sentence without a period.
+// Fill returns the automatic resources of a new job, nil for one that does not ask for them, names its GPUs itself, or
+// cannot be rendered anyway. The reason is not empty for a job that asks for them and cannot get them; it is a sentence
+// without a period.
 func Fill(job *trainerv1alpha1.TrainJob, runtime Runtime, fleet sizing.Fleet) (filled *Filled, reason string) {
 	d, err := read(job, runtime, Options{})
 	if err != nil || !d.wantsFilling() {
@@ -47,7 +48,8 @@ func Fill(job *trainerv1alpha1.TrainJob, runtime Runtime, fleet sizing.Fleet) (f
 	return &Filled{Nodes: nodes, Resources: d.filledResources(choice), Patch: d.filledPatch(choice)}, ""
 }
 
-// AutoFault says why a new job with automatic resources is refused: there is no answer, or it was not written into the job. Nil for all others.
+// AutoFault returns the reason for refusing a new job with automatic resources: there is no answer, or it was not
+// written into the job. Nil for all others.
 func AutoFault(job *trainerv1alpha1.TrainJob, runtime Runtime, fleet sizing.Fleet) *field.Error {
 	filled, reason := Fill(job, runtime, fleet)
 	switch {
@@ -73,7 +75,8 @@ func (d *draft) checkFilled() field.ErrorList {
 	return field.ErrorList{field.Invalid(annotationPath(topology.AnnotationAutoResources), autoOn, notFilled)}
 }
 
-// wantsFilling reports whether a job asks for automatic resources and does not say its devices itself. Devices of its runtime are defaults.
+// wantsFilling reports whether a job asks for automatic resources and does not set its devices itself. Devices of its
+// runtime are defaults.
 func (d *draft) wantsFilling() bool {
 	trainer := trainerOf(d.job)
 	if d.jobWish(topology.AnnotationAutoResources) != autoOn || len(trainer.ResourceClaimsPerNode) > 0 {
@@ -93,8 +96,8 @@ func gpuName(list corev1.ResourceList) corev1.ResourceName {
 	return ""
 }
 
-// filledResources is the job's resourcesPerNode with the chosen GPUs. Of a job that Kueue queues, what its runtime has is in it too, because Kueue counts
-// resourcesPerNode in its place.
+// filledResources returns the job's resourcesPerNode with the chosen GPUs. For a job that Kueue queues, they include
+// the runtime's resources, because Kueue counts resourcesPerNode in place of these.
 func (d *draft) filledResources(choice sizing.Choice) corev1.ResourceRequirements {
 	runtimes := nodeResources(d.spec)
 	out := corev1.ResourceRequirements{}
@@ -112,7 +115,7 @@ func (d *draft) filledResources(choice sizing.Choice) corev1.ResourceRequirement
 	return out
 }
 
-// filledPatch is the runtime patch that goes with a choice.
+// filledPatch returns the runtime patch for a choice.
 func (d *draft) filledPatch(choice sizing.Choice) trainerv1alpha1.RuntimePatch {
 	template := &trainerv1alpha1.JobSetTemplatePatch{
 		Metadata: &metav1.ObjectMeta{Annotations: map[string]string{topology.AnnotationChosen: choice.Words}},

@@ -65,7 +65,7 @@ func autoFleets() map[string][]sizing.Node {
 	}
 }
 
-// autoCase is a job, in YAML without what all have, on a shipped runtime or one of a file's text.
+// autoCase is a job, in YAML without the fields that all share, on a shipped runtime or one of a file's text.
 type autoCase struct {
 	Name    string
 	Fleet   string
@@ -73,7 +73,7 @@ type autoCase struct {
 	Job     trainerv1alpha1.TrainJob
 }
 
-// TestFill shows what becomes of jobs with automatic resources: testdata-auto/cases.yaml has the jobs, want.txt the answers.
+// TestFill fills jobs with automatic resources: testdata-auto/cases.yaml has the jobs, want.txt the answers.
 func TestFill(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata-auto", "cases.yaml"))
 	if err != nil {
@@ -231,7 +231,8 @@ func compareShown(t *testing.T, text string) {
 	goldenText(t, file, before+begin+"```\n"+text+"```\n"+end+after)
 }
 
-// Kueue counts resourcesPerNode in the place of what the runtime has, so that a queued job names all of it; and requests of GPUs are their limits.
+// Kueue counts resourcesPerNode in place of the runtime's resources, so a queued job names all of them; and requests of
+// GPUs are their limits.
 func TestFill_QueuedJobNamesAllResources(t *testing.T) {
 	t.Parallel()
 	var shipped trainerv1alpha1.ClusterTrainingRuntime

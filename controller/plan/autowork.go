@@ -54,7 +54,7 @@ func (d *draft) work() (work sizing.Work, reason string) {
 	d.stretchWork(&work)
 	if work.MostNodes > 0 && work.Nodes > work.MostNodes ||
 		work.MostDevices > 0 && max(1, work.Nodes)*work.PerNode > work.MostDevices {
-		work.MostNodes, work.MostDevices = 0, 0 // validation refuses what is given, in its own words
+		work.MostNodes, work.MostDevices = 0, 0 // validation refuses the given numbers, with its own message
 	}
 	return work, ""
 }
@@ -126,12 +126,12 @@ func admitsAll(node sizing.Node, pods []*corev1.PodSpec) bool {
 	return true
 }
 
-// keepsOut reports whether a taint keeps new pods from a node.
+// keepsOut reports whether a taint bars new pods from a node.
 func keepsOut(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
 }
 
-// unkept is a label by which pods select nodes and which is not kept; empty for none.
+// unkept returns a label by which pods select nodes and which Fleet does not store; empty for none.
 func unkept(pod *corev1.PodSpec) string {
 	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
 		if strings.HasPrefix(key, sizing.UnkeptLabels) {

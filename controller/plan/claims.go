@@ -11,8 +11,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// mergeClaims adds the job's claims to the pods of the nodes and to their main containers, where resourcesPerNode goes too. A claim
-// of the runtime's of the same name is replaced where it is. A container that names the claim already has chosen its part of it.
+// mergeClaims adds the job's claims to the pods of the nodes and to their main containers, which also get
+// resourcesPerNode. A claim of the runtime's of the same name is replaced in its place. A container that names the
+// claim already has chosen its part of it.
 func mergeClaims(spec *jobsetv1alpha2.JobSetSpec, claims []trainerv1alpha1.ResourceClaimPerNode, companion string) {
 	for i := range spec.ReplicatedJobs {
 		container := nodeContainer(&spec.ReplicatedJobs[i], companion)
@@ -34,8 +35,8 @@ func mergeClaims(spec *jobsetv1alpha2.JobSetSpec, claims []trainerv1alpha1.Resou
 	}
 }
 
-// nodeContainer is the container that gets what the job wants for each node, or nil: the main one of what trains, and of its
-// companion.
+// nodeContainer returns the container that gets the job's resources per node, or nil: the main one of the trainer's
+// ReplicatedJob, and of its companion.
 func nodeContainer(replicated *jobsetv1alpha2.ReplicatedJob, companion string) *corev1.Container {
 	if ancestor(*replicated) != trainerv1alpha1.AncestorTrainer && (companion == "" || replicated.Name != companion) {
 		return nil
@@ -43,7 +44,7 @@ func nodeContainer(replicated *jobsetv1alpha2.ReplicatedJob, companion string) *
 	return mainContainer(replicated, trainerv1alpha1.NodeName)
 }
 
-// checkClaims refuses claims that nobody would get, that do not say what they are, or that Kueue would not count.
+// checkClaims refuses claims that no pod would get, that do not state their kind, or that Kueue would not count.
 func (d *draft) checkClaims() field.ErrorList {
 	claims := trainerOf(d.job).ResourceClaimsPerNode
 	if len(claims) == 0 {

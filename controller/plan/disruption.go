@@ -13,23 +13,24 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The values of the annotation that says what becomes of a gang that loses a member.
+// The values of the annotation for the reaction of a gang that loses a member.
 const (
-	// disruptionRestart lets all members start again together, as often as it takes: nothing of it is the job's fault.
+	// disruptionRestart lets all members start again together, without a limit, since a disruption is not the job's
+	// fault.
 	disruptionRestart = "restart"
-	// disruptionReplace lets the lost member alone come back, for jobs that can go on with the others (elastic ones).
+	// disruptionReplace recreates the lost member alone, for jobs that can continue with the others (elastic ones).
 	disruptionReplace = "replace"
 )
 
-// defaultBackoffLimit is how often pods of a Job may fail that says nothing of it: Kubernetes' own default, which it would not
-// apply to a Job with a limit for each index.
+// defaultBackoffLimit is the number of failures of pods of a Job that states no limit: Kubernetes' own default, which it would
+// not apply to a Job with a limit for each index.
 const defaultBackoffLimit = 6
 
-// disruption is the policy for members that end early. Of those that are evicted (preempted, drained, on a node that went away) Kubernetes counts each
-// as a failure of its Job, so that a gang that was preempted a few times would fail for good. A rank that fails by itself it makes again alone, in a
-// world that cannot go on without it.
+// disruption is the policy for members that end early. Kubernetes counts each evicted member (preempted, drained, on a
+// lost node) as a failure of its Job, so that a gang that was preempted a few times would fail for good. A rank that
+// fails by itself is recreated alone, in a world that cannot continue without it.
 type disruption struct {
-	// keeps is empty, or says whose policy is kept instead of ours.
+	// keeps names the runtime's policy that replaces ours; empty for none.
 	keeps string
 	// action is one of disruptionRestart and disruptionReplace.
 	action string
@@ -51,8 +52,8 @@ func (d *draft) gangMembers() []string {
 	return names
 }
 
-// newDisruption decides the policy for members of the job. Policies of the runtime are kept, all of them: half of two policies is
-// neither.
+// newDisruption decides the policy for members of the job. Policies of the runtime stay unchanged, all of them: half of
+// two policies is neither.
 func (d *draft) newDisruption(members []string) disruption {
 	policy := disruption{action: disruptionRestart, members: members}
 	if d.jobWish(topology.AnnotationOnDisruption) == disruptionReplace || d.span.isElastic() {
@@ -85,7 +86,7 @@ func (d *draft) newDisruption(members []string) disruption {
 	return policy
 }
 
-// checkDisruption refuses a wish for which there is no gang. That all start again is what gangs do anyway.
+// checkDisruption refuses a wish for which there is no gang. Gangs start all members again anyway.
 func (d *draft) checkDisruption() field.ErrorList {
 	value := d.jobWish(topology.AnnotationOnDisruption)
 	if value != disruptionReplace || len(d.gangMembers()) > 0 {
@@ -95,7 +96,7 @@ func (d *draft) checkDisruption() field.ErrorList {
 		"needs a gang, and "+topology.AnnotationGang+" is off for this job")}
 }
 
-// render writes the policy into the JobSet and returns what its owner should know.
+// render writes the policy into the JobSet and returns the notes for its owner.
 func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 	if p.keeps != "" {
 		return []string{
@@ -144,8 +145,8 @@ func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 	return notes
 }
 
-// tellWhy has the last lines of a failed container's log in the pod's status, unless the container says where its last words are: what ended a gang is
-// reported without a right to read logs.
+// tellWhy puts the last lines of a failed container's log into the pod's status, unless the container sets a
+// terminationMessagePolicy: the cause of a gang's end is reported without a right to read logs.
 func tellWhy(pod *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
@@ -156,9 +157,9 @@ func tellWhy(pod *corev1.PodSpec) {
 	}
 }
 
-// backOffAlone lets each rank wait for itself before it is made anew. A Job doubles the wait with each pod that it lost, whoever's
-// fault that was, up to ten minutes: a gang that moves would be idle for as long. How many failures are allowed in all stays
-// as it is, and one rank that is beyond it still ends all.
+// backOffAlone gives each rank its own backoff before it is recreated. A Job doubles the wait with each pod that it
+// lost, for any cause, up to ten minutes: a gang that moves would be idle for as long. The number of allowed failures
+// in all is unchanged, and one rank that is beyond it still ends all.
 func backOffAlone(job *batchv1.JobSpec) {
 	if ptr.Deref(job.CompletionMode, batchv1.IndexedCompletion) != batchv1.IndexedCompletion ||
 		job.BackoffLimitPerIndex != nil {

@@ -23,8 +23,8 @@ func ComputeDomainKind() schema.GroupVersionKind {
 // ChannelTemplate is the name of the claim template that NVIDIA's controller makes for the ComputeDomain of a TrainJob.
 func ChannelTemplate(job *trainerv1alpha1.TrainJob) string { return job.Name + "-channel" }
 
-// inDomain reports whether pods of a JobSet have channels of a ComputeDomain that its plan made. Pod templates are for good, so a
-// job that was queued without does not get one.
+// inDomain reports whether pods of a JobSet have channels of a ComputeDomain that its plan made. Pod templates are
+// immutable, so a job that was queued without a domain does not get one.
 func inDomain(jobSet *jobsetv1alpha2.JobSet) bool {
 	return slices.ContainsFunc(jobSet.Spec.ReplicatedJobs, func(replicated jobsetv1alpha2.ReplicatedJob) bool {
 		return slices.ContainsFunc(

@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
-// draft is what is known of a job before it is validated and rendered.
+// draft is a job before it is validated and rendered.
 type draft struct {
 	job       *trainerv1alpha1.TrainJob
 	runtime   Runtime
@@ -24,22 +24,25 @@ type draft struct {
 	world     framework.World
 	// span is between how many nodes the job trains, if it is elastic.
 	span span
+	// slice is the TPU slice that each Job of the trainer's is to have, nil for none; sliceFault is its fault.
+	slice      *tpuSlice
+	sliceFault *field.Error
 	// spec is the runtime's JobSet spec with the job's patches and resources; ours to change.
 	spec jobsetv1alpha2.JobSetSpec
 	// labels and annotations are those of the JobSet.
 	labels, annotations map[string]string
 	// gangs are the groups of the job, none for one that is no gang.
 	gangs []*gang
-	// nvlink is what of NVLink across nodes the job is to have: required, preferred or none.
+	// nvlink is the job's wish for NVLink across nodes: required, preferred or none.
 	nvlink string
-	// status is where the trainer reports; nil if nowhere.
+	// status is the server to which the trainer reports; nil for none.
 	status *StatusServer
 	// warnings are for the job's owner.
 	warnings []string
 }
 
-// read merges patches into the runtime and looks at the result. Patches for unknown names are merged too, as an
-// addition; validate refuses them by comparing with the runtime as it was.
+// read merges patches into the runtime and reads the result. Patches for unknown names are merged too, as an addition;
+// validate refuses them by comparing with the runtime as it was.
 func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*draft, error) {
 	chosen := framework.Select(policyOf(runtime), trainerOf(job).Command)
 	d := &draft{job: job, runtime: runtime, framework: chosen, status: options.StatusServer}
@@ -53,8 +56,11 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 		}}
 	}
 	for i := range d.spec.ReplicatedJobs {
-		// What trains or fetches is one Job, whatever the runtime says: webhooks see to it where they are not passed by.
-		if ancestor(d.spec.ReplicatedJobs[i]) != "" {
+		switch ancestor(d.spec.ReplicatedJobs[i]) {
+		case "":
+		case trainerv1alpha1.AncestorTrainer:
+			d.spec.ReplicatedJobs[i].Replicas = d.slicesOf(d.spec.ReplicatedJobs[i].Replicas)
+		default: // an initializer is one Job, whatever the runtime's replicas
 			d.spec.ReplicatedJobs[i].Replicas = 1
 		}
 	}
@@ -66,6 +72,7 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	d.prioritize()
 	d.world = worldOf(job, runtime, d.spec, options)
 	d.stretch()
+	d.slice, d.sliceFault = d.tpuSlice()
 	for i := range d.world.Roles {
 		d.world.Roles[i].Pods = d.size(i)
 	}
@@ -79,8 +86,8 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	return d, nil
 }
 
-// patched merges patches into a JobSet spec, in list order: later managers win. ReplicatedJobs keep the runtime's order
-// because a strategic merge would put patched ones first.
+// patched merges patches into a JobSet spec, in list order: later managers win. ReplicatedJobs stay in the runtime's
+// order; a strategic merge would put patched ones first.
 func patched(
 	spec jobsetv1alpha2.JobSetSpec, patches []trainerv1alpha1.RuntimePatch,
 ) (jobsetv1alpha2.JobSetSpec, error) {
@@ -181,7 +188,8 @@ func trainerOf(job *trainerv1alpha1.TrainJob) trainerv1alpha1.Trainer {
 	return *job.Spec.Trainer
 }
 
-// companion is the ReplicatedJob beside the trainer's that gets the job's resources: MPI's nodes, whose launcher trains.
+// companion returns the ReplicatedJob beside the trainer's that gets the job's resources: MPI's nodes, if the launcher
+// trains.
 func companion(policy trainerv1alpha1.MLPolicySource) string {
 	if policy.MPI != nil && ptr.Deref(policy.MPI.RunLauncherAsNode, false) {
 		return trainerv1alpha1.NodeName

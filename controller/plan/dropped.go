@@ -8,9 +8,10 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// Drops reports whether a plan takes something away from the pods of a JobSet that JobSet would leave in its Jobs: labels, annotations, node
-// selectors, tolerations or scheduling gates. JobSet lets all five change while it is suspended, but merges them into the Jobs that it resumes.
-// Without a new JobSet, pods that Kueue admits in a second flavor would keep the first flavor's selectors, tolerations and gates.
+// Drops reports whether a plan takes something away from the pods of a JobSet that JobSet would leave in its Jobs:
+// labels, annotations, node selectors, tolerations or scheduling gates. JobSet lets all five change while it is
+// suspended, but merges them into the Jobs that it resumes. Without a new JobSet, pods that Kueue admits in a second
+// flavor would retain the first flavor's selectors, tolerations and gates.
 func Drops(planned, there *jobsetv1alpha2.JobSet) bool {
 	return slices.ContainsFunc(there.Spec.ReplicatedJobs, func(old jobsetv1alpha2.ReplicatedJob) bool {
 		same := func(next jobsetv1alpha2.ReplicatedJob) bool { return next.Name == old.Name }

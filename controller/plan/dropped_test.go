@@ -9,7 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// JobSet merges what its template has into the Jobs that it resumes: a value that changes arrives, and one that is taken away stays.
+// JobSet merges the entries of its template into the Jobs that it resumes: a value that changes arrives, and one that
+// is taken away stays.
 func TestDrops(t *testing.T) {
 	spot := corev1.Toleration{Key: "market", Operator: corev1.TolerationOpEqual, Value: "spot"}
 	gate := corev1.PodSchedulingGate{Name: "kueue.x-k8s.io/topology"}

@@ -18,7 +18,7 @@ import (
 // span is between how many nodes an elastic job trains. The zero span is that of a job of one size.
 type span struct {
 	least, most int32
-	// fault says why there is none although the job asks for one.
+	// fault is the reason why there is none although the job asks for one.
 	fault *field.Error
 }
 
@@ -130,9 +130,9 @@ func (d *draft) ofSpan(g *gang) map[string]string {
 	}
 }
 
-// makeElastic has the Job of an elastic trainer end with its first rank, with which torchrun's agents end together: ranks that never had a node would keep
-// it from success for ever. Each rank may fail as often as the job may restart, and all of them at once: they do when the first rank, which keeps the
-// store at which they meet, is lost.
+// makeElastic has the Job of an elastic trainer end with its first rank, with which torchrun's agents end together:
+// ranks that never had a node would prevent its success for ever. Each rank may fail as often as the job may restart,
+// and all of them at once: they do when the first rank, which runs the rendezvous store, is lost.
 func (d *draft) makeElastic(replicated *jobsetv1alpha2.ReplicatedJob) {
 	if !d.span.isElastic() {
 		return

@@ -30,8 +30,8 @@ type failure struct {
 	codes       topology.ExitCodes
 }
 
-// newFailure reads the policy for the ranks of these ReplicatedJobs: what the job or its runtime says by annotation, or else by the runtime's JobSet, or
-// else by its Jobs. Values that cannot be read are refused elsewhere.
+// newFailure reads the policy for the ranks of these ReplicatedJobs: from the annotations of the job or its runtime,
+// else from the runtime's JobSet, else from its Jobs. Values that cannot be read are refused elsewhere.
 func (d *draft) newFailure(members []string) failure {
 	policy := failure{maxRestarts: d.maxRestarts(members)}
 	for _, g := range d.gangs { // as the scheduler reads it
@@ -63,17 +63,18 @@ func (d *draft) maxRestarts(members []string) int32 {
 	return most
 }
 
-// answer is a rule for failed pods and what the gang does when a pod matches it.
+// answer is a rule for failed pods and the gang's reaction to a match.
 type answer struct {
-	// name is that of the rule in the JobSet's policy; empty if the Job goes on.
+	// name is that of the rule in the JobSet's policy; empty if the Job continues.
 	name   string
 	pods   batchv1.PodFailurePolicyRule
 	action jobsetv1alpha2.FailurePolicyAction
 }
 
-// answers are the rules for failed ranks in order; the first that matches holds. Every eviction by Kubernetes' own components and by Lockstep's
-// scheduler gives the pod the condition DisruptionTarget first, and so does the scheduler to pods that a kubelet refuses. Evictions are not counted. What no
-// rule matches exceeds the Job's backoffLimit of 0.
+// answers are the rules for failed ranks in order; the first that matches holds. Every eviction by Kubernetes' own
+// components and by Lockstep's scheduler gives the pod the condition DisruptionTarget first, and so does the scheduler
+// to pods that a kubelet refuses. Evictions are not counted. A failure that no rule matches exceeds the Job's
+// backoffLimit of 0.
 //
 // A rule for exit codes also sees the pods that a Job deletes when it is suspended, and which end by a signal; the count for backoffLimit does not. So no
 // rule names exit codes unless some are fatal, and then the scheduler marks such pods.
@@ -145,8 +146,8 @@ func (f failure) fatal() *batchv1.PodFailurePolicyOnExitCodesRequirement {
 	}
 }
 
-// ofGang is the JobSet's policy. It tells the reasons of a Job's failure apart by the rule's index, which Kubernetes writes into the message. Of Jobs
-// outside the gang any failure is final, unless the runtime has a policy.
+// ofGang is the JobSet's policy. It distinguishes the reasons of a Job's failure by the rule's index, which Kubernetes
+// writes into the message. Of Jobs outside the gang any failure is final, unless the runtime has a policy.
 func (f failure) ofGang(own *jobsetv1alpha2.FailurePolicy, members []string) *jobsetv1alpha2.FailurePolicy {
 	policy := own.DeepCopy()
 	if policy == nil {

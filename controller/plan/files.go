@@ -26,7 +26,7 @@ func (d *draft) files() (configs []*corev1.ConfigMap, secrets []Secret) {
 	return append(configs, d.statusConfigs()...), secrets
 }
 
-// ConfigNames are the names of all ConfigMaps that a job may have, whatever its framework is, in a fixed order.
+// ConfigNames returns the names of all ConfigMaps that a job may have, for any framework, in a fixed order.
 func ConfigNames(job *trainerv1alpha1.TrainJob) []string {
 	var names []string
 	files, _ := framework.Suffixes()
@@ -36,7 +36,7 @@ func ConfigNames(job *trainerv1alpha1.TrainJob) []string {
 	return append(names, StatusConfigName(job.Name))
 }
 
-// SecretNames are the names of all Secrets that a job may have, whatever its framework is, in a fixed order. They end with
+// SecretNames returns the names of all Secrets that a job may have, for any framework, in a fixed order. They end with
 // secretSuffix.
 func SecretNames(job *trainerv1alpha1.TrainJob, secretSuffix string) []string {
 	var names []string

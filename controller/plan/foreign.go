@@ -18,7 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// podGroupKind is what both of them call a gang, as Kubernetes does.
+// podGroupKind is the kind of a gang in both of them, as in Kubernetes.
 const podGroupKind = "PodGroup"
 
 // coschedulingTimeout is upstream's default, which is missing where no API server put it.
@@ -80,7 +80,7 @@ func lastPriorityClass(spec jobsetv1alpha2.JobSetSpec) string {
 }
 
 // joinForeign puts the pods of a rendered JobSet into the group of another scheduler's, and returns that group; nil without
-// a policy. In the group is what starts together: upstream counts initializers too, and waits for them for ever.
+// a policy. In the group are the pods that start together: upstream counts initializers too, and waits for them for ever.
 func (d *draft) joinForeign(spec *jobsetv1alpha2.JobSetSpec) (*unstructured.Unstructured, error) {
 	policy := foreignPolicy(d.runtime)
 	if policy == nil {
@@ -122,7 +122,7 @@ func ForeignKind(jobSet *jobsetv1alpha2.JobSet) (kind schema.GroupVersionKind, o
 	return schema.GroupVersionKind{}, false
 }
 
-// requests is what the members that start first request together.
+// requests returns the joint requests of the members that start first.
 func (d *draft) requests(spec jobsetv1alpha2.JobSetSpec, members []string, late []int) corev1.ResourceList {
 	total := corev1.ResourceList{}
 	for i, replicated := range spec.ReplicatedJobs {

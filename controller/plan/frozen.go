@@ -15,7 +15,7 @@ import (
 )
 
 // Renderer versions the rules by which New renders a JobSet. It rises with every change that renders a case of testdata
-// differently, so that a controller can tell which queued JobSets an earlier version has rendered.
+// differently, so that a controller recognizes queued JobSets that an earlier version has rendered.
 const Renderer = 8
 
 // Decide returns the decisions of these options that show in the pods of a planned job.
@@ -30,7 +30,7 @@ func (o Options) Decide(planned Plan) statev1alpha1.Decisions {
 	return decided
 }
 
-// Under returns the options for a job whose decisions were made before. The authority that its pods trust is not frozen: it
+// Under returns the options for a job with recorded decisions. The authority that its pods trust is not frozen: it
 // stays that of o.
 func (o Options) Under(decided statev1alpha1.Decisions) Options {
 	o.Gang, o.WithoutDomain = decided.GangByDefault, !decided.ComputeDomain

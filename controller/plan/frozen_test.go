@@ -3,7 +3,6 @@ package plan_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,30 +11,26 @@ import (
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/plan/cases"
 )
 
 // everyPlan calls back for each case of testdata that can be planned.
-func everyPlan(t *testing.T, use func(t *testing.T, dir string, planned plan.Plan)) {
+func everyPlan(t *testing.T, use func(t *testing.T, c *cases.Case, planned plan.Plan)) {
 	t.Helper()
-	cases, err := filepath.Glob("testdata/*/trainjob.yaml")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range cases {
-		dir := filepath.Dir(file)
-		job, rt, options := readCase(t, dir)
+	for _, c := range loadCases(t).All() {
+		job, rt, options := inputs(t, c)
 		if planned, err := plan.New(job, rt, options); err == nil {
-			t.Run(filepath.Base(dir), func(t *testing.T) { use(t, dir, planned) })
+			t.Run(c.Name, func(t *testing.T) { use(t, c, planned) })
 		}
 	}
 }
 
-// Whatever the administrator switches after a job was rendered, its JobSet comes out as it was: under the decisions that were
-// frozen with it, and under those that the JobSet shows.
+// Whatever the administrator switches after a job was rendered, its JobSet is rendered the same: under the decisions
+// that were frozen with it, and under those that the JobSet shows.
 func TestDecisions_RenderTheSameJobSet(t *testing.T) {
-	everyPlan(t, func(t *testing.T, dir string, planned plan.Plan) {
+	everyPlan(t, func(t *testing.T, c *cases.Case, planned plan.Plan) {
 		t.Helper()
-		job, rt, options := readCase(t, dir)
+		job, rt, options := inputs(t, c)
 		switched := options
 		switched.Gang, switched.SecretSuffix = !options.Gang, "another"
 		switched.StatusServer = &plan.StatusServer{URL: "https://elsewhere", Authority: "today's"}
@@ -56,9 +51,9 @@ func TestDecisions_RenderTheSameJobSet(t *testing.T) {
 	})
 }
 
-// A rendering is told from another by its digest, but not by its being suspended.
+// The digest distinguishes renderings, but not suspended from running ones.
 func TestRendering_IgnoresSuspension(t *testing.T) {
-	job, rt, options := readCase(t, "testdata/torch-defaults")
+	job, rt, options := readCase(t, "torch-defaults")
 	digest := func(change func(*jobsetv1alpha2.JobSet)) string {
 		planned, err := plan.New(job, rt, options)
 		if err != nil {
@@ -83,8 +78,9 @@ func TestRendering_IgnoresSuspension(t *testing.T) {
 // renderings has the version of the renderer and the digest of each case, for TestRenderer_RisesWithItsRules.
 const renderings = "testdata-renderings.txt"
 
-// A queue can hold JobSets of an earlier release. Whether this one renders them otherwise is known by the version of the
-// renderer, so the version must rise when the rules change. -rewrite writes the file anew, and refuses to without a new version.
+// A queue can hold JobSets of an earlier release. The version of the renderer shows whether this one renders them
+// differently, so the version must rise when the rules change. -rewrite rewrites the file, and refuses to without a new
+// version.
 func TestRenderer_RisesWithItsRules(t *testing.T) {
 	content, err := os.ReadFile(renderings)
 	if err != nil && !*rewrite {
@@ -99,13 +95,13 @@ func TestRenderer_RisesWithItsRules(t *testing.T) {
 	_, _ = fmt.Sscan(known["renderer"], &version)
 	var now strings.Builder
 	fmt.Fprintf(&now, "renderer %d\n", plan.Renderer)
-	everyPlan(t, func(t *testing.T, dir string, planned plan.Plan) {
+	everyPlan(t, func(t *testing.T, c *cases.Case, planned plan.Plan) {
 		t.Helper()
 		rendering, err := planned.Rendering()
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, digest := filepath.Base(dir), rendering.Digest[:16]
+		name, digest := c.Name, rendering.Digest[:16]
 		fmt.Fprintln(&now, name, digest)
 		switch had, ok := known[name]; {
 		case ok && had != digest && version >= plan.Renderer:

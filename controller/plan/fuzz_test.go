@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,20 +9,17 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/plan/cases"
 )
 
 // seeds adds the TrainJob and the runtime of every golden case.
 func seeds(f *testing.F) {
 	f.Helper()
-	cases, err := filepath.Glob("testdata/*")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, dir := range cases {
+	for _, c := range loadCases(f).All() {
 		var job trainerv1alpha1.TrainJob
 		var rt trainerv1alpha1.ClusterTrainingRuntime
-		readYAML(f, filepath.Join(dir, "trainjob.yaml"), &job)
-		readYAML(f, filepath.Join(dir, "runtime.yaml"), &rt)
+		readPart(f, c, cases.TrainJob, &job)
+		readPart(f, c, cases.Runtime, &rt)
 		jobText, err := json.Marshal(job)
 		if err != nil {
 			f.Fatal(err)
@@ -36,7 +32,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// decoded are a job and a runtime, valid or not; what does not decode is passed over.
+// decoded are a job and a runtime, valid or not; input that does not decode is skipped.
 func decoded(t *testing.T, jobText, runtimeText string) (trainerv1alpha1.TrainJob, plan.Runtime) {
 	t.Helper()
 	var job trainerv1alpha1.TrainJob
@@ -47,8 +43,8 @@ func decoded(t *testing.T, jobText, runtimeText string) (trainerv1alpha1.TrainJo
 	return job, plan.Runtime{Kind: rt.Kind, Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}
 }
 
-// FuzzPlan plans whatever decodes as a TrainJob and a runtime, valid or not. A plan is the same each time, leaves its inputs as
-// they were, and nothing panics; what it renders can be written down.
+// FuzzPlan plans any input that decodes as a TrainJob and a runtime, valid or not. A plan is the same each time, leaves
+// its inputs unchanged, and nothing panics; its objects can be printed.
 func FuzzPlan(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, jobText, runtimeText string) {
@@ -77,8 +73,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzPatches merges whatever decodes as patches. Merging a manager's patch twice is merging it once, and a refusal names no
-// patch of a job that has none.
+// FuzzPatches merges any input that decodes as patches. Merging a manager's patch twice is merging it once, and a
+// refusal names no patch of a job that has none.
 func FuzzPatches(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, jobText, runtimeText string) {

@@ -22,15 +22,15 @@ const (
 	gangTemplate = "gang"
 )
 
-// gang is the pods of one PodGroup, which start together unless its rules say that they start one by one.
+// gang is the pods of one PodGroup, which start together unless its rules let them start one by one.
 type gang struct {
 	// name is that of the PodGroup, template that of its template in the Workload.
 	name, template string
-	// rules are what the runtime's scheduling says about it.
+	// rules are those of the runtime's scheduling for it.
 	rules trainerv1alpha1.GroupScheduling
 	// members are the names of its ReplicatedJobs.
 	members []string
-	// count is how many pods must be there before any is placed. Late members are not counted.
+	// count is the number of pods that must exist before any is placed. Late members are not counted.
 	count         int32
 	priorityClass string
 	// scheduler is given to members without a schedulerName.
@@ -38,7 +38,7 @@ type gang struct {
 	annotations map[string]string
 	// channels are the members whose pods get a channel of the job's ComputeDomain, if it has one.
 	channels []string
-	// faults say why the members cannot be one gang.
+	// faults are the reasons why the members cannot be one gang.
 	faults field.ErrorList
 }
 
@@ -48,7 +48,7 @@ type member struct {
 	template corev1.PodTemplateSpec
 }
 
-// newGang gathers the members of a group and what they have in common.
+// newGang collects the members of a group and their common settings.
 func (d *draft) newGang(ask asked, options Options) *gang {
 	names, waits, count := d.together(ask.targets)
 	g := &gang{
@@ -90,6 +90,7 @@ func (d *draft) newGang(ask asked, options Options) *gang {
 	if d.nvlink != mnnvlNone {
 		d.wishClique(g, members)
 	}
+	d.wishSlice(g, members)
 	if text, fault := d.announce(waits); fault != nil {
 		g.fault(fault)
 	} else if text != "" {
@@ -98,8 +99,8 @@ func (d *draft) newGang(ask asked, options Options) *gang {
 	return g
 }
 
-// together are the ReplicatedJobs whose pods belong together, the places in the runtime of those among them that come late, and
-// the number of pods that start first. Without targets it is found out who belongs together.
+// together returns the ReplicatedJobs of one group, the indexes in the runtime of the late ones among them, and the
+// number of pods that start first. Without targets it derives the group from the ReplicatedJobs.
 func (d *draft) together(targets []string) (names []string, waits []int, count int32) {
 	names = targets
 	if names == nil {
@@ -138,7 +139,7 @@ func (g *gang) fault(fault *field.Error) {
 	}
 }
 
-// checkGangs says why the job's groups cannot be. What the job says for all of them is at fault once.
+// checkGangs returns the faults of the job's groups. A fault of the job's own settings for all groups appears once.
 func (d *draft) checkGangs() field.ErrorList {
 	if len(d.gangs) == 0 {
 		return nil

@@ -57,7 +57,7 @@ func (d *draft) groupObjects(options Options) (*schedulingv1beta1.Workload, []*s
 	return nil, groups
 }
 
-// podGroupTemplate is what the Workload and the PodGroup say about a group alike.
+// podGroupTemplate returns the common part of the Workload and the PodGroup of a group.
 func (g *gang) podGroupTemplate(options Options) schedulingv1beta1.PodGroupTemplate {
 	rules := g.rules.DeepCopy()
 	template := schedulingv1beta1.PodGroupTemplate{
@@ -76,7 +76,7 @@ func (g *gang) podGroupTemplate(options Options) schedulingv1beta1.PodGroupTempl
 			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{
 				Single: &schedulingv1beta1.SingleDisruptionMode{},
 			}
-		default: // whatever preempts, one rank less leaves nothing that could go on
+		default: // under any preemption, the ranks cannot continue without one of them
 			template.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
 		}
 	}

@@ -2,13 +2,11 @@ package plan_test
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,23 +16,21 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/framework"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/plan/cases"
 )
 
-// secretSuffix stands for what is randomly generated for each job.
+// secretSuffix stands for the randomly generated suffix of each job.
 const secretSuffix = "random"
 
 var rewrite = flag.Bool("rewrite", false, "write what came out over what was wanted")
 
-// TestGolden plans each case of testdata and compares with what is wanted: objects, or the text of a refusal. The
-// inputs must come out as they went in.
+// TestGolden plans each case of testdata and compares the result with the golden files: objects, or the text of a
+// refusal. The inputs must not change.
 func TestGolden(t *testing.T) {
-	cases, err := filepath.Glob("testdata/*")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, dir := range cases {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			job, rt, options := readCase(t, dir)
+	set := loadCases(t)
+	for _, c := range set.All() {
+		t.Run(c.Name, func(t *testing.T) {
+			job, rt, options := inputs(t, c)
 			jobBefore, specBefore := job.DeepCopy(), rt.Spec.DeepCopy()
 			planned, err := plan.New(job, rt, options)
 			if diff := cmp.Diff(jobBefore, job); diff != "" {
@@ -47,16 +43,21 @@ func TestGolden(t *testing.T) {
 				t.Errorf("Validate says %v, New says %v", faults, err)
 			}
 			if err != nil {
-				compare(t, dir, "want-error.txt", "want.yaml", []byte(err.Error()+"\n"))
+				compare(t, c, cases.WantError, err.Error()+"\n")
 				return
 			}
-			compare(t, dir, "want.yaml", "want-error.txt", render(t, planned))
+			compare(t, c, cases.Want, string(render(t, planned)))
 			knownByName(t, job, planned)
 		})
 	}
+	if *rewrite {
+		if err := set.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
-// knownByName checks that what a job gets can be found when its plan is forgotten.
+// knownByName checks that the objects of a job can be found by name without its plan.
 func knownByName(t *testing.T, job *trainerv1alpha1.TrainJob, planned plan.Plan) {
 	t.Helper()
 	configs, secrets := plan.ConfigNames(job), plan.SecretNames(job, secretSuffix)
@@ -72,31 +73,64 @@ func knownByName(t *testing.T, job *trainerv1alpha1.TrainJob, planned plan.Plan)
 	}
 }
 
-// TestEveryFrameworkHasAGoldenCase holds because a case is named after its framework up to the first dash.
-func TestEveryFrameworkHasAGoldenCase(t *testing.T) {
+// TestFrameworks_HaveGoldenCases holds because a case is named after its framework up to the first dash.
+func TestFrameworks_HaveGoldenCases(t *testing.T) {
+	all := loadCases(t).All()
 	for _, f := range framework.All() {
-		cases, err := filepath.Glob("testdata/" + f.Name() + "-*")
-		if err != nil || len(cases) == 0 {
-			t.Errorf("no case testdata/%s-*", f.Name())
+		if !slices.ContainsFunc(all, func(c *cases.Case) bool { return strings.HasPrefix(c.Name, f.Name()+"-") }) {
+			t.Errorf("no case testdata/%s-*.txtar", f.Name())
 		}
 	}
 }
 
-func readCase(t *testing.T, dir string) (*trainerv1alpha1.TrainJob, plan.Runtime, plan.Options) {
-	t.Helper()
+func loadCases(tb testing.TB) *cases.Set {
+	tb.Helper()
+	load := cases.Load
+	if *rewrite {
+		load = cases.Open // expectations of before need not fit
+	}
+	set, err := load("testdata")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return set
+}
+
+// readCase returns the inputs of the case of that name.
+func readCase(tb testing.TB, name string) (*trainerv1alpha1.TrainJob, plan.Runtime, plan.Options) {
+	tb.Helper()
+	c, err := cases.Read("testdata", name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return inputs(tb, c)
+}
+
+func inputs(tb testing.TB, c *cases.Case) (*trainerv1alpha1.TrainJob, plan.Runtime, plan.Options) {
+	tb.Helper()
 	var (
 		job     trainerv1alpha1.TrainJob
 		rt      trainerv1alpha1.ClusterTrainingRuntime
 		options plan.Options
 	)
-	readYAML(t, filepath.Join(dir, "trainjob.yaml"), &job)
-	readYAML(t, filepath.Join(dir, "runtime.yaml"), &rt)
-	options.SecretSuffix = secretSuffix
-	file := filepath.Join(dir, "options.yaml")
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		readYAML(t, file, &options)
+	readPart(tb, c, cases.TrainJob, &job)
+	readPart(tb, c, cases.Runtime, &rt)
+	if _, ok := c.Text(cases.Options); ok {
+		readPart(tb, c, cases.Options, &options)
 	}
+	options.SecretSuffix = secretSuffix
 	return &job, plan.Runtime{Kind: rt.Kind, Name: rt.Name, Annotations: rt.Annotations, Spec: rt.Spec}, options
+}
+
+func readPart(tb testing.TB, c *cases.Case, name string, into any) {
+	tb.Helper()
+	text, ok := c.Text(name)
+	if !ok {
+		tb.Fatalf("testdata/%s.txtar has no part %s", c.Name, name)
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+		tb.Fatalf("testdata/%s.txtar: %s: %v", c.Name, name, err)
+	}
 }
 
 func readYAML(tb testing.TB, file string, into any) {
@@ -110,7 +144,7 @@ func readYAML(tb testing.TB, file string, into any) {
 	}
 }
 
-// render prints a plan as it would be applied, in the order of application.
+// render prints a plan in its applied form, in the order of application.
 func render(t *testing.T, planned plan.Plan) []byte {
 	t.Helper()
 	var objects []runtime.Object
@@ -165,24 +199,23 @@ func render(t *testing.T, planned plan.Plan) []byte {
 	return bytes.Join(documents, []byte("---\n"))
 }
 
-func compare(t *testing.T, dir, name, other string, got []byte) {
+// compare compares with the part of that name, whole, and fails if the case wants something else beside it.
+func compare(t *testing.T, c *cases.Case, name, got string) {
 	t.Helper()
-	file := filepath.Join(dir, name)
 	if *rewrite {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
+		for _, other := range c.Parts("want") {
+			if other != name {
+				c.Remove(other)
+			}
 		}
-		_ = os.Remove(filepath.Join(dir, other))
+		c.Set(name, got)
 		return
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("got:\n%s\n%v", got, err)
+	want, _ := c.Text(name)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("testdata/%s.txtar: %s (-want +got):\n%s", c.Name, name, diff)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "want*")); !slices.Equal(left, []string{file}) {
-		t.Errorf("want one expectation, found %v", left)
+	if left := c.Parts("want"); !slices.Equal(left, []string{name}) {
+		t.Errorf("want one expectation %s, found %v", name, left)
 	}
 }

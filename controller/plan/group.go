@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkClaims refuses claims that the pods of a group would not share: of which the API server keeps nothing, which no pod
-// names, or which a pod names and means something else by it, so that it would get one of its own.
+// checkClaims refuses claims that the pods of a group would not share: claims whose fields the API server drops, which
+// no pod names, or which a pod names with another meaning, so that it would get one of its own.
 func (g *gang) checkClaims(members []member, options Options) field.ErrorList {
 	var faults field.ErrorList
 	if len(g.rules.ResourceClaims) > 0 && !options.KeepsClaims && !options.sharesByName() {
@@ -55,7 +55,7 @@ func same(a, b *string) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// checkBasic refuses a place for the whole of a group whose pods start one by one: no scheduler would see to it.
+// checkBasic refuses a place for the whole of a group whose pods start one by one: no scheduler would enforce it.
 func (g *gang) checkBasic(members []member) field.ErrorList {
 	var faults field.ErrorList
 	if key := constraintOf(g.rules); key != "" {
@@ -73,7 +73,7 @@ func (g *gang) checkBasic(members []member) field.ErrorList {
 	return faults
 }
 
-// checkStart refuses a gang of which a member waits until another is complete: they can never start together.
+// checkStart refuses a gang with a member that waits until another is complete: they can never start together.
 func (d *draft) checkStart(members []member) field.ErrorList {
 	var faults field.ErrorList
 	for _, m := range members {

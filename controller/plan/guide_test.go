@@ -56,7 +56,8 @@ trainingRuntimeSpec:
 	return job
 }
 
-// TestRuntimePatches_GuideAsWritten applies the guide's examples to all shipped runtimes whose ReplicatedJob node trains.
+// TestRuntimePatches_GuideAsWritten applies the guide's examples to all shipped runtimes in which the ReplicatedJob
+// node trains.
 func TestRuntimePatches_GuideAsWritten(t *testing.T) {
 	files, err := filepath.Glob("../../manifests/chart/runtimes/*.yaml")
 	if err != nil {
@@ -98,7 +99,7 @@ func TestRuntimePatches_GuideAsWritten(t *testing.T) {
 	}
 }
 
-// carries checks that the trainer's container has the mounts of a patch, and that no container came with it.
+// carries checks that the trainer's container has the mounts of a patch, and that the patch added no container.
 func carries(t *testing.T, pod corev1.PodSpec, text string) {
 	t.Helper()
 	var want corev1.PodSpec

@@ -16,7 +16,7 @@ const KueueManager = "kueue.x-k8s.io/manager"
 // KueueQueueLabel is the label on a job that names the queue in which Kueue has it.
 const KueueQueueLabel = "kueue.x-k8s.io/queue-name"
 
-// Kueue's annotations on pod templates, with which its users have already said what they wish.
+// Kueue's annotations on pod templates, in which its users have already stated their placement wishes.
 const (
 	kueueRequired   = "kueue.x-k8s.io/podset-required-topology"
 	kueuePreferred  = "kueue.x-k8s.io/podset-preferred-topology"
@@ -24,8 +24,8 @@ const (
 	kueueSliceSize  = "kueue.x-k8s.io/podset-slice-size"
 )
 
-// kueueWish is what a pod template says in Kueue's words under one of our keys. Kueue refuses podsets that slices do not
-// divide, so its segments are equal.
+// kueueWish returns a pod template's wish under Kueue's counterpart of one of our keys. Kueue refuses podsets that
+// slices do not divide, so its segments are equal.
 func kueueWish(template corev1.PodTemplateSpec, key string) (value string, ok bool) {
 	spelling := map[string]string{
 		topology.AnnotationRequiredTopology:  kueueRequired,
@@ -42,7 +42,8 @@ func kueueWish(template corev1.PodTemplateSpec, key string) (value string, ok bo
 }
 
 // keepTolerations returns Kueue's patch with the tolerations that the pods have already in front of its own. A merge
-// replaces them whole, and the pods of an admitted job would no longer go to the nodes that the runtime made them for.
+// replaces them whole, and the pods of an admitted job would no longer be placed on the nodes that the runtime
+// requires.
 func keepTolerations(
 	patch *trainerv1alpha1.JobSetSpecPatch, has func(replicated string) []corev1.Toleration,
 ) *trainerv1alpha1.JobSetSpecPatch {

@@ -12,8 +12,8 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// announce is the value of topology.AnnotationLateMembers for the pods of late members: what the scheduler needs to hold
-// places for them, and the labels by which it knows them when they come.
+// announce returns the value of topology.AnnotationLateMembers for the pods of late members: the fields that the
+// scheduler needs to hold places for them, and the labels that identify them on arrival.
 func (d *draft) announce(late []int) (string, *field.Error) {
 	if fault := d.tooLate(late); fault != nil {
 		return "", fault
@@ -52,7 +52,7 @@ func (d *draft) announce(late []int) (string, *field.Error) {
 	return string(text), nil
 }
 
-// needs is what of a pod decides where it can go.
+// needs returns the fields of a pod that decide on its nodes.
 func needs(pod corev1.PodSpec) corev1.PodSpec {
 	out := corev1.PodSpec{NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, Overhead: pod.Overhead}
 	if pod.Affinity != nil && pod.Affinity.NodeAffinity != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// Few late members can be too much for an annotation too, when each needs many words to say where it can go.
-func TestAnAnnouncementThatIsTooLongIsRefused(t *testing.T) {
-	job, runtime, options := readCase(t, "testdata/plain-gang-late-launcher")
+// Few late members can be too much for an annotation too, when each has long placement rules.
+func TestLateMembers_OversizedAnnotationIsRefused(t *testing.T) {
+	job, runtime, options := readCase(t, "plain-gang-late-launcher")
 	for i := range runtime.Spec.Template.Spec.ReplicatedJobs {
 		pod := &runtime.Spec.Template.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec
 		pod.Tolerations = []corev1.Toleration{{Key: "example.com/" + strings.Repeat("x", 250<<10)}}

@@ -48,7 +48,7 @@ func lateAmong(spec jobsetv1alpha2.JobSetSpec, members []string) []string {
 	return late
 }
 
-// trainers are the jobs that train: by ancestor, else by name, else all that do not fetch something.
+// trainers returns the ReplicatedJobs that train: by ancestor, else by name, else all that are no initializers.
 func trainers(jobs []jobsetv1alpha2.ReplicatedJob) []string {
 	for _, trains := range []func(jobsetv1alpha2.ReplicatedJob) bool{
 		func(job jobsetv1alpha2.ReplicatedJob) bool { return ancestor(job) == trainerv1alpha1.AncestorTrainer },
@@ -70,7 +70,7 @@ func trainers(jobs []jobsetv1alpha2.ReplicatedJob) []string {
 	return nil
 }
 
-// wait is what a job waits for another job to be.
+// wait is the state of another job that a job waits for.
 type wait int
 
 const (
@@ -99,8 +99,8 @@ func awaitedBy(spec jobsetv1alpha2.JobSetSpec, name string) map[string]wait {
 	return awaited
 }
 
-// dependencies are what the named job waits for directly. Startup in order is the older way to say that each job waits
-// until the one before it is ready.
+// dependencies returns the jobs that the named job waits for directly. Startup in order is the older setting for jobs
+// that each wait until the previous one is ready.
 func dependencies(spec jobsetv1alpha2.JobSetSpec, name string) []jobsetv1alpha2.DependsOn {
 	i := position(spec.ReplicatedJobs, name)
 	if i < 0 {

@@ -21,11 +21,11 @@ const (
 	mnnvlNone      = "none"
 )
 
-// maxClique is how many nodes one IMEX domain, and so one clique, has at most: a rack of NVL72 has 18 trays.
+// maxClique is the largest number of nodes of one IMEX domain, and so of one clique: a rack of NVL72 has 18 trays.
 const maxClique = 18
 
-// wantsNVLink is what of NVLink across nodes the job is to have: required, preferred, or none. A preference comes to nothing where
-// nobody makes channels.
+// wantsNVLink returns the job's wish for NVLink across nodes: required, preferred, or none. A preference has no effect where no
+// driver makes channels.
 func (d *draft) wantsNVLink(options Options) string {
 	switch value := d.jobWish(topology.AnnotationMNNVL); {
 	case value == mnnvlRequired:
@@ -41,8 +41,8 @@ func (d *draft) inDomain() bool {
 	return slices.ContainsFunc(d.gangs, func(g *gang) bool { return len(g.channels) > 0 })
 }
 
-// withGPUs are the members whose pods hold GPUs, and how many pods these are together. Launchers without any, and helpers, have
-// nothing that NVLink could connect.
+// withGPUs returns the members whose pods hold GPUs, and the number of these pods together. Launchers without GPUs, and
+// helpers, have nothing that NVLink could connect.
 func (d *draft) withGPUs(members []member) (names []string, pods int32) {
 	for _, m := range members {
 		if i := position(d.spec.ReplicatedJobs, m.name); len(gpuContainers(m.template.Spec)) > 0 {
@@ -52,7 +52,7 @@ func (d *draft) withGPUs(members []member) (names []string, pods int32) {
 	return names, pods
 }
 
-// gpuContainers are the places of a pod's containers that hold GPUs. Which devices a claim brings does not stand in the pod; the
+// gpuContainers are the places of a pod's containers that hold GPUs. The pod does not name the devices of a claim; the
 // claims of a container that trains are taken to be for GPUs if no container asks for them by name.
 func gpuContainers(pod corev1.PodSpec) []int {
 	var byName, byClaim []int
@@ -70,8 +70,8 @@ func gpuContainers(pod corev1.PodSpec) []int {
 	return byClaim
 }
 
-// wishClique adds to the wishes of a gang whose pods train by NVLink what follows from that: to be in one clique, or each of its
-// segments, and one pod with a channel on a node. What contradicts is refused where NVLink is required.
+// wishClique adds the wishes that NVLink implies for a gang: one clique for it, or for each of its segments, and one
+// pod with a channel per node. Contradicting wishes are refused where NVLink is required.
 func (d *draft) wishClique(g *gang, members []member) {
 	names, pods := d.withGPUs(members)
 	if len(names) == 0 {
@@ -91,8 +91,9 @@ func (d *draft) wishClique(g *gang, members []member) {
 	}
 }
 
-// requireClique adds the clique to the wishes of a gang that requires NVLink, and says which of them contradict it. A required
-// level of the user's stays: the gang is then one segment in the clique, wherever that level is in the tree.
+// requireClique adds the clique to the wishes of a gang that requires NVLink, and returns the wishes that contradict
+// it. A required level of the user's stays: the gang is then one segment in the clique, wherever that level is in the
+// tree.
 func (d *draft) requireClique(wishes map[string]string, members []member, pods int32) field.ErrorList {
 	faults := d.checkClique(wishes, pods)
 	if len(faults) > 0 {
@@ -113,7 +114,7 @@ func (d *draft) requireClique(wishes map[string]string, members []member, pods i
 	return nil
 }
 
-// checkClique says which wishes of a gang with that many channels contradict that NVLink is required.
+// checkClique returns the wishes of a gang with that many channels that contradict required NVLink.
 func (d *draft) checkClique(wishes map[string]string, pods int32) field.ErrorList {
 	var faults field.ErrorList
 	refuse := func(key, reason string) {
@@ -146,8 +147,8 @@ func (d *draft) checkClique(wishes map[string]string, pods int32) field.ErrorLis
 	return faults
 }
 
-// checkMNNVL refuses NVLink that is required and that nobody would see to, and a channel that a pod has already. The job is told at
-// once; it would wait for ever.
+// checkMNNVL refuses required NVLink that no driver would provide, and a channel that a pod has already. The job is
+// refused at once, since it would wait for ever.
 func (d *draft) checkMNNVL(options Options) field.ErrorList {
 	faults := d.checkChannels()
 	if d.nvlink != mnnvlRequired {
@@ -198,8 +199,8 @@ func isClique(level string) bool {
 	return levelKey(level) == topology.LabelClique
 }
 
-// besideClique reports whether a level is known to be inside a clique, or of machines that have none: a node, what several of
-// them share inside a rack, and TPUs. Of a level that is not known the scheduler says how it lies.
+// besideClique reports whether a level is known to be inside a clique, or of machines that have none: a node, a level
+// of several nodes inside a rack, and TPUs. The scheduler checks levels that are not known.
 func besideClique(level string) bool {
 	key := levelKey(level)
 	return slices.Contains([]string{

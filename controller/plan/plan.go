@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -16,30 +18,31 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Options are what the cluster and its administrator decide for all jobs.
+// Options are the decisions of the cluster and its administrator for all jobs.
 type Options struct {
-	// Gang makes a gang of every job that does not say otherwise. Off renders exactly what upstream renders.
+	// Gang makes a gang of every job without a setting of its own. Off renders exactly as upstream does.
 	Gang bool `json:"gang,omitempty"`
-	// GangAPI is where the cluster keeps PodGroups; empty for Kubernetes' own API.
+	// GangAPI is the API of the cluster's PodGroups; empty for Kubernetes' own API.
 	GangAPI gangapi.API `json:"gangAPI,omitempty"`
-	// KeepsConstraints says that the API server keeps a PodGroup's topology constraints. Where it does not, it drops
-	// them silently; the annotation is what Lockstep's scheduler reads either way.
+	// KeepsConstraints is set if the API server stores a PodGroup's topology constraints. Otherwise it drops them
+	// silently; Lockstep's scheduler reads the annotation either way.
 	KeepsConstraints bool `json:"keepsConstraints,omitempty"`
-	// KeepsClaims says that the API server keeps a PodGroup's shared claims. Where it does not, it drops them silently, and
+	// KeepsClaims is set if the API server stores a PodGroup's shared claims. Otherwise it drops them silently, and
 	// each pod would get a claim of its own.
 	KeepsClaims bool `json:"keepsClaims,omitempty"`
-	// ComputeDomains says that the cluster serves ComputeDomains: NVIDIA's DRA driver, or who plays it, is there.
+	// ComputeDomains is set if the cluster serves ComputeDomains: NVIDIA's DRA driver, or a substitute for it, is
+	// installed.
 	ComputeDomains bool `json:"computeDomains,omitempty"`
-	// WithoutDomain says that the job's pods were made without a channel of a ComputeDomain and cannot get one any more. What only
-	// prefers NVLink stays without.
+	// WithoutDomain is set if the job's pods were created without a channel of a ComputeDomain and can no longer get
+	// one. A job that only prefers NVLink stays without.
 	WithoutDomain bool `json:"withoutDomain,omitempty"`
-	// StatusServer is where trainers report how far they are; nil if there is none.
+	// StatusServer is the server to which trainers report their progress; nil if there is none.
 	StatusServer *StatusServer `json:"statusServer,omitempty"`
 	// SecretSuffix ends the names of the job's Secrets; empty for the fixed names of earlier versions.
 	SecretSuffix string `json:"secretSuffix,omitempty"`
-	// ReportedEnd is when the job ends by what its trainer reports; zero if it reports no end.
+	// ReportedEnd is the end of the job by its trainer's reports; zero if it reports no end.
 	ReportedEnd time.Time `json:"reportedEnd,omitzero"`
-	// Now bounds what a trainer says about the past; zero is no bound.
+	// Now bounds a trainer's statements about the past; zero is no bound.
 	Now time.Time `json:"now,omitzero"`
 }
 
@@ -55,7 +58,7 @@ type Runtime struct {
 	Spec trainerv1alpha1.TrainingRuntimeSpec
 }
 
-// Plan is what a TrainJob becomes, in the order of application: no pod may exist before its group.
+// Plan holds the objects of a TrainJob, in the order of application: no pod may exist before its group.
 type Plan struct {
 	// Framework is the name of the framework that the job uses.
 	Framework string
@@ -63,22 +66,26 @@ type Plan struct {
 	Workload *schedulingv1beta1.Workload
 	// PodGroups are those of the Workload's templates, in their order; none for a job that is no gang.
 	PodGroups []*schedulingv1beta1.PodGroup
-	// Claims are what the pods of the groups share by name, where the API server shares no claims.
+	// Claims are those that the pods of the groups share by name, where the API server shares no claims.
 	Claims []SharedClaim
 	// ComputeDomain connects the nodes of the pods that train by NVLink; nil for a job that does not. It outlives those pods.
 	ComputeDomain *unstructured.Unstructured
-	// ForeignGroup is the PodGroup of another gang scheduler's (Coscheduling, Volcano), whose policy the runtime has; else nil.
+	// ForeignGroup is the PodGroup of another gang scheduler (Coscheduling, Volcano), if the runtime has its policy;
+	// else nil.
 	ForeignGroup *unstructured.Unstructured
 	// ConfigMaps are files of the framework's. Secrets are created once, with randomly generated content.
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    []Secret
 	// JobSet is never nil.
 	JobSet *jobsetv1alpha2.JobSet
-	// Notes tell the owner what the gang's policy for evicted members changed in the runtime, or left alone.
+	// Notes list, for the owner, the changes of the runtime by the gang's policy for evicted members, or the parts left
+	// unchanged.
 	Notes []string
-	// Warnings tell the owner what the job goes without, and how to mend it.
+	// Warnings name, for the owner, the features that the job lacks, and the remedy.
 	Warnings []string
-	// Chosen tells the owner how resources were filled in; empty for a job that says its own.
+	// Creates are the kinds that the job's own pods create, as the initializer of a cache does. They have to be served.
+	Creates []schema.GroupVersionKind
+	// Chosen describes, for the owner, the computation of automatic resources; empty for a job with its own.
 	Chosen string
 }
 
@@ -88,7 +95,7 @@ type Secret struct {
 	Kind framework.SecretKind
 }
 
-// RefusalError says why a job cannot be rendered. Trying again is no use until the job or its runtime changes.
+// RefusalError is the reason why a job cannot be rendered. Trying again is no use until the job or its runtime changes.
 type RefusalError struct {
 	Runtime string
 	Faults  field.ErrorList
@@ -101,15 +108,48 @@ func (e *RefusalError) Error() string {
 
 // New plans a TrainJob. The error is a RefusalError.
 func New(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (Plan, error) {
-	draft, err := read(job, runtime, options)
-	if err != nil {
-		return Plan{}, err
+	return NewDraft(job, runtime, options).Render()
+}
+
+// Draft is a TrainJob on its runtime, read and checked, and not rendered yet.
+type Draft struct {
+	draft   *draft
+	options Options
+	refusal RefusalError
+}
+
+// NewDraft merges a job's patches into its runtime and checks the result.
+func NewDraft(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) *Draft {
+	out := &Draft{options: options, refusal: RefusalError{Runtime: runtime.Name}}
+	var err error
+	if out.draft, err = read(job, runtime, options); err == nil {
+		out.refusal.Faults = out.draft.validate(options)
+		return out
 	}
-	if faults := draft.validate(options); len(faults) > 0 {
-		return Plan{}, &RefusalError{Runtime: runtime.Name, Faults: faults}
+	if refusal, ok := errors.AsType[*RefusalError](err); ok {
+		out.refusal = *refusal
+	} else {
+		out.refusal.Faults = field.ErrorList{field.Invalid(runtimePath(), runtime.Name, err.Error())}
 	}
+	return out
+}
+
+// Faults returns the faults of the job; empty if Render would render it.
+func (d *Draft) Faults() field.ErrorList { return d.refusal.Faults }
+
+// Render returns the plan. It completes the draft in place, so a draft is rendered once. The error is a RefusalError for a job with faults.
+func (d *Draft) Render() (Plan, error) {
+	if len(d.refusal.Faults) > 0 {
+		return Plan{}, &d.refusal
+	}
+	draft, options := d.draft, d.options
+	if d.draft = nil; draft == nil {
+		return Plan{}, errors.New("the draft was rendered before")
+	}
+	var err error
 	result := Plan{Framework: draft.framework.Name(), JobSet: draft.render()}
 	result.Warnings, result.Chosen = draft.warnings, draft.annotations[topology.AnnotationChosen]
+	result.Creates = draft.creates()
 	result.ConfigMaps, result.Secrets = draft.files()
 	if result.ForeignGroup, err = draft.joinForeign(&result.JobSet.Spec); err != nil {
 		return Plan{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
-// render is the JobSet as upstream would render it; a gang's additions come after.
+// render returns the JobSet as upstream would render it; a gang's additions follow.
 func (d *draft) render() *jobsetv1alpha2.JobSet {
 	contribution := d.framework.Contribute(d.world)
 	first := d.firstTrainer()
@@ -76,13 +76,13 @@ func (d *draft) size(i int) int32 {
 	if sizer, ok := d.framework.(framework.Sizer); ok {
 		return max(1, sizer.Pods(d.world, d.world.Roles[i]))
 	}
-	if i == d.firstTrainer() && (trainerOf(d.job).NumNodes != nil || d.span.isElastic()) {
-		return max(1, d.world.Nodes)
+	if i == d.firstTrainer() && (trainerOf(d.job).NumNodes != nil || d.span.isElastic() || d.world.Slices > 1) {
+		return max(1, d.world.Nodes/d.world.Slices)
 	}
 	return d.world.Roles[i].Pods
 }
 
-// renderTrainer puts what the job says about its trainer, and what the framework contributes, into the main container.
+// renderTrainer writes the job's trainer settings, and the framework's contribution, into the main container.
 func (d *draft) renderTrainer(replicated *jobsetv1alpha2.ReplicatedJob, contribution framework.Contribution) {
 	container := mainContainer(replicated, trainerv1alpha1.NodeName)
 	if container == nil {
@@ -104,7 +104,7 @@ func (d *draft) renderTrainer(replicated *jobsetv1alpha2.ReplicatedJob, contribu
 	if contribution.TakesArgs {
 		container.Args = nil
 	}
-	// The user's variables come last a second time: they keep their place, and win.
+	// The user's variables are merged a second time, last: their position stays, and they win.
 	layers := [][]corev1.EnvVar{trainer.Env, contribution.Env, trainer.Env}
 	if contribution.BeforeUser {
 		layers = layers[1:]
@@ -130,7 +130,7 @@ func (d *draft) renderCompanion(replicated *jobsetv1alpha2.ReplicatedJob, contri
 	}
 }
 
-// wrap runs what the framework wants before the commands of main containers, whoever gave those commands.
+// wrap runs the framework's script before the commands of main containers, whichever object gave those commands.
 func (d *draft) wrap(wraps []framework.Wrap) {
 	for _, wrap := range wraps {
 		i := position(d.spec.ReplicatedJobs, wrap.Role)
@@ -156,8 +156,8 @@ func (d *draft) wrap(wraps []framework.Wrap) {
 	}
 }
 
-// add gives the pods what the framework has for them. A volume of the same name, or a mount at the same place, is replaced
-// where it is.
+// add gives the pods the framework's volumes and mounts. A volume of the same name, or a mount at the same path, is
+// replaced in its place.
 func add(replicated *jobsetv1alpha2.ReplicatedJob, parts []framework.PodParts) {
 	pod := &replicated.Template.Spec.Template.Spec
 	for _, part := range parts {
@@ -174,7 +174,7 @@ func add(replicated *jobsetv1alpha2.ReplicatedJob, parts []framework.PodParts) {
 		container := mainContainer(replicated, trainerv1alpha1.NodeName)
 		for _, init := range part.InitContainers {
 			added := init.DeepCopy()
-			if container != nil { // what prepares a trainer may do no more than the trainer
+			if container != nil { // an initializer may do no more than the trainer
 				added.SecurityContext = container.SecurityContext.DeepCopy()
 			}
 			pod.InitContainers = append(pod.InitContainers, *added)
@@ -190,7 +190,7 @@ func add(replicated *jobsetv1alpha2.ReplicatedJob, parts []framework.PodParts) {
 	}
 }
 
-// renderInitializer puts what the job says about a dataset or a model into the container that fetches it.
+// renderInitializer writes the job's settings of a dataset or a model into the container that fetches it.
 func (d *draft) renderInitializer(replicated *jobsetv1alpha2.ReplicatedJob) {
 	container := mainContainer(replicated, ancestor(*replicated))
 	if container == nil || d.job.Spec.Initializer == nil {
@@ -215,9 +215,12 @@ func (d *draft) renderInitializer(replicated *jobsetv1alpha2.ReplicatedJob) {
 			SecretRef: &corev1.SecretEnvSource{LocalObjectReference: *source.SecretRef},
 		})
 	}
+	if d.streamed() && ancestor(*replicated) == trainerv1alpha1.AncestorDatasetInitializer {
+		d.warnings = append(d.warnings, uncached(container)...)
+	}
 }
 
-// inject adds env to the containers that injections name, before the job's own; regular containers are looked at before
+// inject adds env to the containers that injections name, before the job's own; regular containers are searched before
 // init containers.
 func inject(replicated *jobsetv1alpha2.ReplicatedJob, injections []framework.Injection) {
 	pod := &replicated.Template.Spec.Template.Spec
@@ -235,7 +238,7 @@ func inject(replicated *jobsetv1alpha2.ReplicatedJob, injections []framework.Inj
 	}
 }
 
-// upsertEnv sets variables by name: one that exists keeps its place, others are appended.
+// upsertEnv sets variables by name: an existing one is replaced in its place, others are appended.
 func upsertEnv(env, add []corev1.EnvVar) []corev1.EnvVar {
 	for _, variable := range add {
 		env = upsert(env, *variable.DeepCopy(), func(e corev1.EnvVar) bool { return e.Name == variable.Name })
@@ -252,8 +255,8 @@ func upsert[T any](items []T, item T, same func(T) bool) []T {
 	return append(items, item)
 }
 
-// upsertPorts opens ports. Upstream recognizes a port by its number or its name, and so takes any nameless port for
-// its own nameless port; JobSets must come out equal, so we do the same.
+// upsertPorts opens ports. Upstream recognizes a port by its number or its name, and so takes any nameless port for its
+// own nameless port; JobSets must be equal, so we do the same.
 func upsertPorts(ports []corev1.ContainerPort, add []int32) []corev1.ContainerPort {
 	for _, number := range add {
 		i := slices.IndexFunc(ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == number })
@@ -269,12 +272,12 @@ func upsertPorts(ports []corev1.ContainerPort, add []int32) []corev1.ContainerPo
 	return ports
 }
 
-// Owners makes a TrainJob the controller of what it becomes. The stored version is used, whichever is preferred.
+// Owners makes a TrainJob the controller of its objects. The stored version is used, whichever is preferred.
 func Owners(job *trainerv1alpha1.TrainJob) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(job, TrainJobKind())}
 }
 
-// TrainJobKind is the kind by which a TrainJob owns what it becomes.
+// TrainJobKind is the kind by which a TrainJob owns its objects.
 func TrainJobKind() schema.GroupVersionKind {
 	return trainerv1alpha1.GroupVersion().WithKind(trainerv1alpha1.TrainJobKind)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// TestSamplesRender plans each sample, as a gang, on the runtime that it names.
-func TestSamplesRender(t *testing.T) {
+// TestSamples_Render plans each sample, as a gang, on the runtime that it names.
+func TestSamples_Render(t *testing.T) {
 	files, err := filepath.Glob("../../manifests/samples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no samples: %v", err)
@@ -30,8 +30,8 @@ func TestSamplesRender(t *testing.T) {
 	}
 }
 
-// TestKatibsTrialRenders plans the trial that Katib renders from the sample of a sweep (simulator/integration/katib).
-func TestKatibsTrialRenders(t *testing.T) {
+// TestKatib_TrialRenders plans the trial that Katib renders from the sample of a sweep (simulator/integration/katib).
+func TestKatib_TrialRenders(t *testing.T) {
 	var (
 		job     trainerv1alpha1.TrainJob
 		shipped trainerv1alpha1.ClusterTrainingRuntime

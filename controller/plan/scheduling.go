@@ -17,12 +17,12 @@ type asked struct {
 	name, template string
 	// targets are its ReplicatedJobs; nil for all that start together.
 	targets []string
-	// rules are what the runtime says about it.
+	// rules are those of the runtime for it.
 	rules trainerv1alpha1.GroupScheduling
 }
 
-// asks are the groups that the job is to have, none for a job that is no gang: the one of what starts together, or those
-// that the runtime's scheduling names, each after the first of its ReplicatedJobs.
+// asks returns the groups that the job is to have, none for a job that is no gang: one for all pods that start
+// together, or those that the runtime's scheduling lists, each named after the first of its ReplicatedJobs.
 func (d *draft) asks(options Options) []asked {
 	if !d.wantsGang(options) {
 		return nil
@@ -52,7 +52,7 @@ func (d *draft) asks(options Options) []asked {
 	return groups
 }
 
-// allRules are what a runtime says about all of its groups.
+// allRules returns a runtime's rules for all of its groups.
 func allRules(scheduling *trainerv1alpha1.Scheduling) []trainerv1alpha1.GroupScheduling {
 	rules := []trainerv1alpha1.GroupScheduling{scheduling.GroupScheduling}
 	for _, entry := range scheduling.ReplicatedJobs {
@@ -66,7 +66,7 @@ func isBasic(rules trainerv1alpha1.GroupScheduling) bool {
 	return rules.SchedulingPolicy != nil && rules.SchedulingPolicy.Basic != nil
 }
 
-// constraintOf is the node label of whose value a group's pods must have the same; empty for none.
+// constraintOf returns the node label whose value a group's pods must share; empty for none.
 func constraintOf(rules trainerv1alpha1.GroupScheduling) string {
 	if rules.SchedulingConstraints == nil || len(rules.SchedulingConstraints.Topology) == 0 {
 		return ""
@@ -74,7 +74,7 @@ func constraintOf(rules trainerv1alpha1.GroupScheduling) string {
 	return rules.SchedulingConstraints.Topology[0].Key
 }
 
-// checkScheduling refuses a runtime's scheduling that contradicts what else is said, or that names what is not there.
+// checkScheduling refuses a runtime's scheduling that contradicts other settings, or that names missing ReplicatedJobs.
 func (d *draft) checkScheduling() field.ErrorList {
 	scheduling := d.runtime.Spec.Scheduling
 	if scheduling == nil {
@@ -105,8 +105,8 @@ func (d *draft) checkScheduling() field.ErrorList {
 	return faults
 }
 
-// checkOff lets a job switch off the gang that its runtime would make of it, unless the pods could then be where the runtime
-// rules it out, or would each get devices of their own. A runtime that says both makes no sense.
+// checkOff lets a job switch off the gang that its runtime would make of it, unless the pods could then be where the
+// runtime rules it out, or would each get devices of their own. A runtime with both makes no sense.
 func (d *draft) checkOff(scheduling *trainerv1alpha1.Scheduling) *field.Error {
 	if d.jobWish(topology.AnnotationGang) != gangOff {
 		return nil

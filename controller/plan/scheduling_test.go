@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,8 +11,8 @@ import (
 
 // A Job's own scheduling beside the runtime's would put its pods into two groups. There is no golden case of it because upstream's
 // Kubernetes does not know the field.
-func TestSchedulingOfAJobBesideTheRuntimes(t *testing.T) {
-	job, rt, options := readCase(t, filepath.Join("testdata", "torch-scheduling-whole"))
+func TestScheduling_JobBesideRuntimeIsRefused(t *testing.T) {
+	job, rt, options := readCase(t, "torch-scheduling-whole")
 	rt.Spec.Template.Spec.ReplicatedJobs[0].Template.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
 	_, err := plan.New(job, rt, options)
 	if err == nil || !strings.Contains(err.Error(), "replicated job node has scheduling of its own") {

@@ -17,7 +17,7 @@ import (
 type SharedClaim struct {
 	// Name is the claim's, in the job's namespace.
 	Name string
-	// Template is the ResourceClaimTemplate that it is made of.
+	// Template is the ResourceClaimTemplate from which it is created.
 	Template string
 	// Group is the PodGroup to which it belongs: it lives as long as that.
 	Group string

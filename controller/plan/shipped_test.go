@@ -15,9 +15,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// TestShippedRuntimesRender plans a job on each runtime that is shipped, as a gang. A runtime's framework label, which
-// clients read, must be the framework that it gets.
-func TestShippedRuntimesRender(t *testing.T) {
+// TestShippedRuntimes_RenderAsGangs plans a job on each runtime that is shipped, as a gang. A runtime's framework
+// label, which clients read, must be the framework that it gets.
+func TestShippedRuntimes_RenderAsGangs(t *testing.T) {
 	files, err := filepath.Glob("../../manifests/chart/runtimes/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no runtimes: %v", err)

@@ -15,14 +15,15 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// What a trainer's containers find when there is a status server. Names, places and lifetimes are Kubeflow Trainer's
-// (KEP-2779): its SDK looks for them.
+// The variables and files of a trainer's containers when there is a status server. Names, places and lifetimes are
+// Kubeflow Trainer's (KEP-2779): its SDK looks for them.
 const (
-	// EnvStatusURL is where to POST, EnvStatusAuthority and EnvStatusToken name files: what to trust, and who one is.
+	// EnvStatusURL is the address for POST, envStatusAuthority and envStatusToken name files: the trusted authority,
+	// and the pod's token.
 	EnvStatusURL       = "KUBEFLOW_TRAINER_SERVER_URL"
-	EnvStatusAuthority = "KUBEFLOW_TRAINER_SERVER_CA_CERT"
-	EnvStatusToken     = "KUBEFLOW_TRAINER_SERVER_TOKEN"
-	// StatusAuthorityKey is the key of the ConfigMap with what to trust, and the file's name.
+	envStatusAuthority = "KUBEFLOW_TRAINER_SERVER_CA_CERT"
+	envStatusToken     = "KUBEFLOW_TRAINER_SERVER_TOKEN"
+	// StatusAuthorityKey is the key of the trusted authority in the ConfigMap, and the file's name.
 	StatusAuthorityKey = "ca.crt"
 
 	statusVolume       = "kubeflow-trainer-token"
@@ -31,19 +32,19 @@ const (
 	statusTokenSeconds = 3600
 )
 
-// AnnotationDigest on a ConfigMap that may change while its job runs tells its content from another one: of ConfigMaps
-// the controller keeps only metadata in memory.
+// AnnotationDigest on a ConfigMap that may change while its job runs is the digest of its content: the controller
+// caches only the metadata of ConfigMaps.
 const AnnotationDigest = "lockstep.dev/content-digest"
 
-// StatusServer is where trainers report how far they are.
+// StatusServer is the server to which trainers report their progress.
 type StatusServer struct {
 	// URL is its address without a path, such as https://service.namespace.svc:10443.
 	URL string `json:"url"`
-	// Authority is what its certificate is checked against, as PEM; empty leaves the ConfigMap with it out.
+	// Authority checks its certificate, as PEM; empty leaves the ConfigMap with it out.
 	Authority string `json:"authority,omitempty"`
 }
 
-// StatusAudience is the audience of the tokens with which a job's pods report: good for this job and nothing else.
+// StatusAudience is the audience of the tokens with which a job's pods report: valid for this job only.
 func StatusAudience(job types.NamespacedName) string {
 	return trainerv1alpha1.GroupVersion().
 		String() +
@@ -53,7 +54,7 @@ func StatusAudience(job types.NamespacedName) string {
 // StatusPath is the path under which a job's pods report.
 func StatusPath(job types.NamespacedName) string { return "/apis/" + StatusAudience(job) }
 
-// StatusConfigName is the name of the ConfigMap with what a job's pods have to trust.
+// StatusConfigName returns the name of the ConfigMap with the authority that a job's pods trust.
 func StatusConfigName(job string) string { return job + "-tls-config" }
 
 // reportsTo is the status server to which the pods of a JobSet report; nil if they know none.
@@ -66,7 +67,7 @@ func reportsTo(jobSet *jobsetv1alpha2.JobSet) *statev1alpha1.StatusServerReferen
 		if ancestor(replicated) != trainerv1alpha1.AncestorTrainer || !slices.ContainsFunc(pod.Volumes, ours) {
 			continue
 		}
-		found = &statev1alpha1.StatusServerReference{} // of which the user replaced the address, unless it is found
+		found = &statev1alpha1.StatusServerReference{} // the user replaced its address, unless it is found below
 		for _, container := range pod.Containers {
 			for _, variable := range container.Env {
 				if base, ok := strings.CutSuffix(variable.Value, path); ok && variable.Name == EnvStatusURL {
@@ -89,8 +90,8 @@ func (d *draft) statusEnv() []corev1.EnvVar {
 	}
 	return []corev1.EnvVar{
 		{Name: EnvStatusURL, Value: d.status.URL + StatusPath(d.key())},
-		{Name: EnvStatusAuthority, Value: statusFolder + "/" + StatusAuthorityKey},
-		{Name: EnvStatusToken, Value: statusFolder + "/" + statusToken},
+		{Name: envStatusAuthority, Value: statusFolder + "/" + StatusAuthorityKey},
+		{Name: envStatusToken, Value: statusFolder + "/" + statusToken},
 	}
 }
 
@@ -116,7 +117,7 @@ func (d *draft) joinStatus(replicated *jobsetv1alpha2.ReplicatedJob) {
 	pod.Volumes = upsert(pod.Volumes, d.statusVolume(), func(o corev1.Volume) bool { return o.Name == statusVolume })
 }
 
-// statusVolume has a token that is good for this job's status only, and what to trust.
+// statusVolume returns the volume with a token that is valid for this job's status only, and the trusted authority.
 func (d *draft) statusVolume() corev1.Volume {
 	return corev1.Volume{Name: statusVolume, VolumeSource: corev1.VolumeSource{
 		Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
@@ -131,7 +132,7 @@ func (d *draft) statusVolume() corev1.Volume {
 	}}
 }
 
-// statusConfigs is the ConfigMap with what to trust, if that is known.
+// statusConfigs returns the ConfigMap with the trusted authority, if that is known.
 func (d *draft) statusConfigs() []*corev1.ConfigMap {
 	if d.status == nil || d.status.Authority == "" {
 		return nil

@@ -1,7 +1,7 @@
 package plan_test
 
 import (
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,15 +9,18 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// TestAJobSetKeepsItsStatusServer renders a job again after the administrator changed everything about the status server:
-// the JobSet must come out the same, or the API server would refuse it and the job could not be resumed.
-func TestAJobSetKeepsItsStatusServer(t *testing.T) {
-	cases, err := filepath.Glob("testdata/*-status*")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, dir := range append(cases, "testdata/torch-defaults") {
-		job, rt, options := readCase(t, dir)
+// TestStatusServer_RenderedJobSetStaysTheSame renders a job again after the administrator changed everything about the
+// status server: the JobSet must be the same, or the API server would refuse it and the job could not be resumed.
+func TestStatusServer_RenderedJobSetStaysTheSame(t *testing.T) {
+	reported := 0
+	for _, c := range loadCases(t).All() {
+		if !strings.Contains(c.Name, "-status") && c.Name != "torch-defaults" {
+			continue
+		}
+		job, rt, options := inputs(t, c)
+		if options.StatusServer != nil {
+			reported++
+		}
 		first, err := plan.New(job, rt, options)
 		if err != nil {
 			t.Fatal(err)
@@ -27,14 +30,17 @@ func TestAJobSetKeepsItsStatusServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(first.JobSet, again.JobSet); diff != "" {
-			t.Errorf("%s: under the decisions of its JobSet (-first +again):\n%s", dir, diff)
+			t.Errorf("%s: under the decisions of its JobSet (-first +again):\n%s", c.Name, diff)
 		}
+	}
+	if reported == 0 {
+		t.Error("no case has a status server")
 	}
 }
 
-// TestAUsersAddressDoesNotHideOurs is about the job whose only container has another address.
-func TestAUsersAddressDoesNotHideOurs(t *testing.T) {
-	job, rt, options := readCase(t, "testdata/jax-status")
+// TestStatusServer_UserAddressDoesNotHideOurs is about a job with another address in its only container.
+func TestStatusServer_UserAddressDoesNotHideOurs(t *testing.T) {
+	job, rt, options := readCase(t, "jax-status")
 	job.Spec.Trainer.Env[0].Name, job.Spec.Trainer.Env[0].Value = plan.EnvStatusURL, "https://mine"
 	first, err := plan.New(job, rt, options)
 	if err != nil {

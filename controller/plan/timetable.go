@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// MetricCheckpoint is the metric by which a trainer says when it last saved what it has learned: seconds since 1970.
+	// MetricCheckpoint is the metric with the time of a trainer's last checkpoint: seconds since 1970.
 	MetricCheckpoint = "checkpoint_unix_seconds"
-	// clocksApart is how much a trainer's clock may be ahead of itself between two readings of one report, and of the controller's.
+	// clocksApart is the time by which a trainer's clock may be ahead of itself between two readings of one report, and of the
+	// controller's.
 	clocksApart = time.Minute
-	// Reported ends move with every report. One that moves by less than a twentieth of what is left, or by less than half a
-	// minute, is the same: nobody plans finer, and each change is a write.
+	// Reported ends move with every report. One that moves by less than a twentieth of the remaining time, or by less
+	// than half a minute, is the same: no plan is finer, and each change is a write.
 	sameShare = 20
 	sameEnd   = 30 * time.Second
 )
 
-// timetable is what a PodGroup says about a job's time, by annotation. The scheduler orders its queue by it, fills gaps before
-// expected ends, and weighs what a preemption would lose.
+// timetable returns a PodGroup's annotations about a job's time. The scheduler orders its queue by it, fills gaps
+// before expected ends, and weighs the loss of a preemption.
 func timetable(job *trainerv1alpha1.TrainJob, reported, now time.Time) map[string]string {
 	times := map[string]string{topology.AnnotationQueuedAt: instant(queuedAt(job))}
 	if end := expectedEnd(job, reported); !end.IsZero() {
@@ -47,7 +48,7 @@ func queuedAt(job *trainerv1alpha1.TrainJob) time.Time {
 	return resumed
 }
 
-// ActiveSince is when the clock of activeDeadlineSeconds started: at the job's creation, and again at each resumption.
+// ActiveSince returns the start of the clock of activeDeadlineSeconds: the job's creation, and again each resumption.
 func ActiveSince(job *trainerv1alpha1.TrainJob) time.Time {
 	resumed := meta.FindStatusCondition(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended)
 	if resumed != nil && resumed.Status == metav1.ConditionFalse {
@@ -68,8 +69,9 @@ func expectedEnd(job *trainerv1alpha1.TrainJob, reported time.Time) time.Time {
 	return deadline
 }
 
-// lastCheckpoint returns when the trainer last saved its work, as its job's status says; zero if it reports none, or one that cannot be: more
-// than clocksApart after the report itself, or after now by the controller's clock. Zero for now is no bound.
+// lastCheckpoint returns the time of the trainer's last checkpoint from its job's status; zero if it reports none, or
+// an impossible one: more than clocksApart after the report itself, or after now by the controller's clock. Zero for
+// now is no bound.
 func lastCheckpoint(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	report := job.Status.TrainerStatus
 	saved := reportedCheckpoint(report)
@@ -85,7 +87,7 @@ func lastCheckpoint(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 		saved = now.Truncate(time.Minute)
 	}
 	if start := ActiveSince(job); saved.Before(start) {
-		return start // it goes on from a checkpoint of an earlier run: a preemption loses what it did since its start
+		return start // it continues from a checkpoint of an earlier run: a preemption loses the work since its start
 	}
 	return saved
 }
@@ -108,7 +110,7 @@ func reportedCheckpoint(report *trainerv1alpha1.TrainerStatus) time.Time {
 	return time.Time{}
 }
 
-// SameEnd reports whether an expected end is as good as another: reported is when the newer one was thought of.
+// SameEnd reports whether an expected end is as good as another: reported is the time of the newer estimate.
 func SameEnd(have, want string, reported time.Time) bool {
 	before, err := time.Parse(time.RFC3339, have)
 	if err != nil {
@@ -121,8 +123,8 @@ func SameEnd(have, want string, reported time.Time) bool {
 	return after.Sub(before).Abs() <= max(sameEnd, after.Sub(reported)/sameShare)
 }
 
-// SameTimetable reports whether a job's PodGroup says the same about the job's time with either report: the same last checkpoint, and
-// ends that are the same by now. Nobody decides otherwise by the newer one.
+// SameTimetable reports whether a job's PodGroup has the same timetable with either report: the same last checkpoint,
+// and ends that are the same by now. No decision differs by the newer one.
 func SameTimetable(job *trainerv1alpha1.TrainJob, have, want *trainerv1alpha1.TrainerStatus, now time.Time) bool {
 	reported := *job
 	reported.Status.TrainerStatus = have
@@ -133,7 +135,7 @@ func SameTimetable(job *trainerv1alpha1.TrainJob, have, want *trainerv1alpha1.Tr
 	return before[saved] == after[saved] && SameEnd(before[end], after[end], now)
 }
 
-// said is when a job ends as its trainer says; zero if it says nothing.
+// said returns the end of a job by its trainer; zero if it reports none.
 func said(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	report, _ := foresight.Reported(job.Status.TrainerStatus, ActiveSince(job), now)
 	return report.End

@@ -83,7 +83,7 @@ func TestTimetable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job, rt, options := readCase(t, "testdata/torch-gang")
+			job, rt, options := readCase(t, "torch-gang")
 			job.Spec.ActiveDeadlineSeconds, job.Status = c.deadline, c.status
 			options.ReportedEnd, options.Now = c.reported, clock(t, "10:30:10")
 			planned, err := plan.New(job, rt, options)
@@ -104,7 +104,7 @@ func TestTimetable(t *testing.T) {
 	}
 }
 
-func TestEndsThatAreTheSame(t *testing.T) {
+func TestSameEnd_Tolerance(t *testing.T) {
 	now := clock(t, "10:00:00")
 	for _, c := range []struct {
 		have, want string
@@ -131,7 +131,7 @@ func TestQueuedAt(t *testing.T) {
 		"not before it was made": {"2026-11-20T12:00:00Z", "2026-11-21T10:00:00Z"},
 		"whatever is written":    {"yesterday", "2026-11-21T10:00:00Z"},
 	} {
-		job, rt, options := readCase(t, "testdata/torch-gang")
+		job, rt, options := readCase(t, "torch-gang")
 		if c.written != "" {
 			job.Annotations["state.lockstep.dev/queued-at"] = c.written
 		}
@@ -145,7 +145,7 @@ func TestQueuedAt(t *testing.T) {
 	}
 }
 
-// A job's deadline can be earlier than what its trainer expects: then nothing that the trainer says of the end matters.
+// A job's deadline can be earlier than its trainer's estimate: then the reported end does not matter.
 func TestSameTimetable(t *testing.T) {
 	now := clock(t, "10:30:00")
 	report := func(left int32, saved string) *trainerv1alpha1.TrainerStatus {

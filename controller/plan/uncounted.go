@@ -46,7 +46,7 @@ func Uncounted(job *trainerv1alpha1.TrainJob, runtime Runtime) *field.Error {
 	))
 }
 
-// names reports whether resources say something of one.
+// names reports whether resources include one.
 func names(resources *corev1.ResourceRequirements, name corev1.ResourceName) bool {
 	_, requested := resources.Requests[name]
 	_, limited := resources.Limits[name]

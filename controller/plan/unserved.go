@@ -14,9 +14,9 @@ import (
 // prefix is that of all annotations that are Lockstep's own.
 const prefix = "lockstep.dev/"
 
-// checkUnserved refuses what nobody would serve: an annotation that does not exist, resources that were to be filled in and were not, and a hard
-// wish that gets lost with the gang off or at a scheduler that cannot read it. A job that started without would be in a
-// place that its owner ruled out, and nobody would tell.
+// checkUnserved refuses requests without effect: an annotation that does not exist, resources that were to be filled in and were not, and a hard
+// wish that gets lost with the gang off or at a scheduler that cannot read it. A job that started without would be in a place that its owner
+// ruled out, without a report.
 func (d *draft) checkUnserved(options Options) field.ErrorList {
 	faults := append(d.checkKeys(), d.checkFilled()...)
 	slices.SortFunc(faults, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
@@ -66,7 +66,8 @@ func (d *draft) checkNative(options Options) field.ErrorList {
 	return faults
 }
 
-// anyWish is what anybody says under a key: the job, else a pod template, else the JobSet template or the runtime.
+// anyWish returns the first wish under a key: of the job, else of a pod template, else of the JobSet template or the
+// runtime.
 func (d *draft) anyWish(key string) string {
 	if value, ok := d.job.Annotations[key]; ok {
 		return value

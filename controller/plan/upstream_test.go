@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -20,23 +18,20 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/plan/cases"
 )
 
-// TestUpstream compares, for each case, what we make of it without gangs with what Kubeflow Trainer 2.3.0 makes of it.
-// make generate-conformance asks Trainer itself, which writes upstream.yaml or upstream-error.txt; where its answer
+// TestUpstream compares, for each case, our rendering without gangs with that of Kubeflow Trainer 2.3.0. make
+// generate-conformance runs Trainer itself and writes the parts upstream.yaml or upstream-error.txt; where its answer
 // depends on the order of a Go map there are several, and ours must be one of them. Differences that are meant are in
 // upstream_differences_test.go; one that is not there fails, and a line there that no case needs fails too.
 func TestUpstream(t *testing.T) {
-	cases, err := filepath.Glob("testdata/*")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	table := intendedDifferences()
 	used := make([]bool, len(table))
-	for _, dir := range cases {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			for _, d := range closest(t, dir) {
-				i := slices.IndexFunc(table, func(line intended) bool { return line.covers(filepath.Base(dir), d) })
+	for _, c := range loadCases(t).All() {
+		t.Run(c.Name, func(t *testing.T) {
+			for _, d := range closest(t, c) {
+				i := slices.IndexFunc(table, func(line intended) bool { return line.covers(c.Name, d) })
 				if i < 0 {
 					t.Errorf("%s\n  upstream: %v\n  ours:     %v", d.path, d.theirs, d.ours)
 					continue
@@ -59,7 +54,7 @@ func TestUpstream(t *testing.T) {
 type intended struct {
 	// cases and path are regular expressions for the whole name and path.
 	cases, path string
-	// addition covers only what upstream does not have at all.
+	// addition covers only fields that upstream does not have at all.
 	addition bool
 	reason   string
 }
@@ -79,29 +74,26 @@ type difference struct {
 	theirs, ours any
 }
 
-// closest is how we differ from the answer of upstream's that is nearest to ours.
-func closest(t *testing.T, dir string) []difference {
+// closest returns our differences from the answer of upstream's that is nearest to ours.
+func closest(t *testing.T, c *cases.Case) []difference {
 	t.Helper()
-	answers, err := filepath.Glob(filepath.Join(dir, "upstream*"))
-	if err != nil || len(answers) == 0 {
-		t.Fatalf("no answer of upstream's: run make generate-conformance (%v)", err)
+	answers := c.Parts("upstream")
+	if len(answers) == 0 {
+		t.Fatal("no answer of upstream's: run make generate-conformance")
 	}
-	job, rt, options := readCase(t, dir)
+	job, rt, options := inputs(t, c)
 	job.Annotations, rt.Annotations = without(job.Annotations), without(rt.Annotations)
 	rt.Spec.Scheduling = nil
 	if job.Spec.Trainer != nil {
 		job.Spec.Trainer.ResourceClaimsPerNode = nil
 	}
 	var nearest []difference
-	for i, file := range answers {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i, name := range answers {
+		text, _ := c.Text(name)
 		found := compareAnswer(
 			t,
-			filepath.Ext(file) == ".txt",
-			text,
+			strings.HasPrefix(name, "upstream-error"),
+			[]byte(text),
 			job,
 			rt,
 			plan.Options{StatusServer: options.StatusServer, SecretSuffix: options.SecretSuffix},
@@ -159,8 +151,8 @@ func compareFaults(answer string, job *trainerv1alpha1.TrainJob, rt plan.Runtime
 	return found
 }
 
-// parseObjects reads objects into our types, so that what is empty prints alike. Of Secrets only the names are compared:
-// their content is chance, and package trainjob makes it.
+// parseObjects decodes objects into our types, so that empty fields print alike. Of Secrets only the names are
+// compared: their content is randomly generated, by package trainjob.
 func parseObjects(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	objects := map[string]any{}
@@ -198,7 +190,7 @@ func parseAs(t *testing.T, document []byte, into runtime.Object) map[string]any 
 	return content.Object
 }
 
-// ourObjects is a plan in the same form. What a plan gains belongs here too.
+// ourObjects returns a plan in the same form. New kinds of objects in a plan must be added here.
 func ourObjects(t *testing.T, planned plan.Plan) map[string]any {
 	t.Helper()
 	objects := map[string]any{}
@@ -268,8 +260,8 @@ func compareValues(path string, theirs, ours any) []difference {
 	return found
 }
 
-// named is a list by the names of its items, or by their places where they have no names of their own; nil for what is
-// no list.
+// named returns a list by the names of its items, or by their indexes where they have no unique names; nil for a value
+// that is no list.
 func named(value any) ([]string, map[string]any) {
 	list, ok := value.([]any)
 	if !ok {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,16 +9,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// Validate says what is wrong with a job on its runtime; empty if New would render it.
+// Validate returns the faults of a job on its runtime; empty if New would render it.
 func Validate(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) field.ErrorList {
-	draft, err := read(job, runtime, options)
-	if refusal, ok := errors.AsType[*RefusalError](err); ok {
-		return refusal.Faults
-	}
-	if err != nil {
-		return field.ErrorList{field.Invalid(runtimePath(), runtime.Name, err.Error())}
-	}
-	return draft.validate(options)
+	return NewDraft(job, runtime, options).Faults()
 }
 
 func (d *draft) validate(options Options) field.ErrorList {
@@ -37,11 +29,12 @@ func (d *draft) validate(options Options) field.ErrorList {
 	faults = append(faults, d.checkMNNVL(options)...)
 	faults = append(faults, d.checkDisruption()...)
 	faults = append(faults, d.checkElastic()...)
+	faults = append(faults, d.checkSlices()...)
 	faults = append(faults, d.checkScheduling()...)
 	return append(faults, d.checkGangs()...)
 }
 
-// checkNumbers wants nodes and processes, unless another fault about them is known already.
+// checkNumbers requires at least one node and one process, unless they already have another fault.
 func (d *draft) checkNumbers(spec *field.Path, known field.ErrorList) field.ErrorList {
 	const least = "must be at least 1"
 	var faults field.ErrorList

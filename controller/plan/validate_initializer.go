@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,10 +10,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// cacheScheme is that of datasets that a service streams: there are no files to be mounted.
-const cacheScheme = "cache://"
-
-// validateInitializers checks that the runtime has what the job configures. The job's patches may bring the mount.
+// validateInitializers checks that the runtime has the initializers that the job configures. The job's patches may
+// bring the mount.
 func (d *draft) validateInitializers() field.ErrorList {
 	job := d.job
 	if job.Spec.Initializer == nil {
@@ -23,9 +20,8 @@ func (d *draft) validateInitializers() field.ErrorList {
 	var faults []*field.Error
 	if dataset := job.Spec.Initializer.Dataset; dataset != nil {
 		// Upstream asks for the mount here too, and so refuses every job of its own runtime with a cache.
-		streamed := dataset.StorageURI != nil && strings.HasPrefix(*dataset.StorageURI, cacheScheme)
 		container, fault := d.initializer(trainerv1alpha1.DatasetInitializerName, "datasetConfig")
-		if fault == nil && !streamed {
+		if fault == nil && !d.streamed() {
 			fault = checkMount(d.runtime, container)
 		}
 		faults = append(faults, fault)

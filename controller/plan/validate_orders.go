@@ -11,8 +11,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// checkOrders refuses keys that a strategic merge takes for orders, such as $patch: delete in a map of labels. A patch adds and
-// replaces; it never takes away what the runtime's administrator set.
+// checkOrders refuses keys that a strategic merge takes for orders, such as $patch: delete in a map of labels. A patch
+// adds and replaces; it never removes settings of the runtime's administrator.
 func checkOrders(patches []trainerv1alpha1.RuntimePatch) field.ErrorList {
 	var faults field.ErrorList
 	for i := range patches {

@@ -10,8 +10,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// validatePatches compares patches with the runtime as it is without them: a merge adds what it does not find, so
-// looking at the merged runtime would find everything.
+// validatePatches compares patches with the unpatched runtime: a merge adds missing entries, so the merged runtime
+// would have all of them.
 func validatePatches(patches []trainerv1alpha1.RuntimePatch, runtime Runtime) field.ErrorList {
 	path := field.NewPath("spec", "runtimePatches")
 	var faults field.ErrorList

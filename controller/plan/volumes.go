@@ -10,12 +10,12 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// promptly bounds the time from a JobSet's creation until JobSet's controller says that it is suspended, for a JobSet that was
-// created suspended.
+// promptly bounds the time from a JobSet's creation until JobSet's controller reports it suspended, for a JobSet that
+// was created suspended.
 const promptly = 5 * time.Second
 
-// LosesVolumes reports whether volume claims would be deleted with a JobSet whose pods may have written to them, so that it is not replaced.
-// Only an explicit Retain retains claims: JobSet's default is deletion.
+// LosesVolumes reports whether volume claims would be deleted with a JobSet whose pods may have written to them, so
+// that it is not replaced. Only an explicit Retain retains claims: JobSet's default is to delete them.
 func LosesVolumes(jobSet *jobsetv1alpha2.JobSet) bool {
 	return jobSet != nil && slices.ContainsFunc(jobSet.Spec.VolumeClaimPolicies, deletesClaims) && !neverRan(jobSet)
 }
@@ -26,10 +26,11 @@ func deletesClaims(policy jobsetv1alpha2.VolumeClaimPolicy) bool {
 	return deleted == jobsetv1alpha2.RetentionPolicyDelete
 }
 
-// neverRan reports whether a suspended JobSet certainly never had pods. A JobSet has no field that says so: the counts of its Jobs and the
-// startTime of a Job are reset by a suspension. But its condition Suspended keeps the instant at which it became true, and a start in between
-// makes it false; so a condition that is as old as the JobSet proves that there was no start. If JobSet's controller was slow or down at the
-// creation there is no proof, and only a JobSet of the first generation is known never to have started.
+// neverRan reports whether a suspended JobSet certainly never had pods. A JobSet has no field for that: the counts of
+// its Jobs and the startTime of a Job are reset by a suspension. But its condition Suspended has the instant at which
+// it became true, and a start in between makes it false; so a condition that is as old as the JobSet proves that there
+// was no start. If JobSet's controller was slow or down at the creation there is no proof, and only a JobSet of the
+// first generation is known never to have started.
 func neverRan(jobSet *jobsetv1alpha2.JobSet) bool {
 	if !ptr.Deref(jobSet.Spec.Suspend, false) {
 		return false
@@ -53,8 +54,9 @@ func SameSize(a, b *jobsetv1alpha2.JobSet) bool {
 	})
 }
 
-// Kept returns the JobSet that is there with what JobSet lets change of a suspended one as planned: whether it is suspended, its labels and
-// annotations, and the labels, annotations, node selectors, tolerations and gates of its pods.
+// Kept returns the existing JobSet with the planned values of the fields that JobSet permits to change while it is
+// suspended: suspend, its labels and annotations, and the labels, annotations, node selectors, tolerations and gates of
+// its pods.
 func Kept(planned, there *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
 	kept := planned.DeepCopy()
 	kept.Spec = *there.Spec.DeepCopy()

@@ -24,8 +24,8 @@ func wishKeys() []string {
 	return keys
 }
 
-// jobWish is what the TrainJob, else the JobSet template, else the runtime says under a key. An empty value is a value:
-// it takes back what the runtime says.
+// jobWish returns the wish of the TrainJob, else of the JobSet template, else of the runtime under a key. An empty
+// value is a value: it overrides the runtime's.
 func (d *draft) jobWish(key string) string {
 	for _, layer := range []map[string]string{d.job.Annotations, d.annotations, d.runtime.Annotations} {
 		if value, ok := layer[key]; ok {
@@ -35,7 +35,8 @@ func (d *draft) jobWish(key string) string {
 	return ""
 }
 
-// wantsGang reports whether the job is a gang of Lockstep's: it says so, else its runtime groups its pods, else all are.
+// wantsGang reports whether the job is a gang of Lockstep's: by its own annotation, else if its runtime groups its
+// pods, else by the default.
 func (d *draft) wantsGang(options Options) bool {
 	value := d.jobWish(topology.AnnotationGang)
 	switch {
@@ -92,7 +93,7 @@ func contradiction(constraint, value string) *field.Error {
 		topology.AnnotationRequiredTopology, constraint))
 }
 
-// podWish is what the members' pod templates say under a key.
+// podWish returns the wish of the members' pod templates under a key.
 func podWish(members []member, key string) (value string, ok bool, fault *field.Error) {
 	first := ""
 	for _, m := range members {
@@ -113,7 +114,8 @@ func podWish(members []member, key string) (value string, ok bool, fault *field.
 	return value, ok, nil
 }
 
-// checkWishes checks the values of a gang's annotations, whoever wrote them, and names the key of each fault.
+// checkWishes checks the values of a gang's annotations, from whichever object they are, and names the key of each
+// fault.
 func checkWishes(wishes map[string]string) field.ErrorList {
 	var faults field.ErrorList
 	for _, key := range wishKeys() {
@@ -137,7 +139,7 @@ func checkWishes(wishes map[string]string) field.ErrorList {
 	return faults
 }
 
-// checkSwitches checks the annotations that say how the job is run.
+// checkSwitches checks the annotations that select the job's scheduling.
 func (d *draft) checkSwitches() field.ErrorList {
 	var faults field.ErrorList
 	for _, line := range switchAnnotations() {

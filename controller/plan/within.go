@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// Within returns the plan of a job whose pods were made by a JobSet already: without the groups and the ComputeDomain that none
-// of these pods is in. A gang of which no pod exists would wait for ever.
+// Within returns the plan of a job whose pods an existing JobSet created: without the groups and the ComputeDomain that
+// none of these pods is in. A gang without pods would wait for ever.
 func (p Plan) Within(jobSet *jobsetv1alpha2.JobSet) Plan {
 	if p.ComputeDomain != nil && !inDomain(jobSet) {
 		p.ComputeDomain = nil

@@ -14,7 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
-// worldOf is what the frameworks may know of the job. spec is the patched one.
+// worldOf returns the frameworks' view of the job. spec is the patched one.
 func worldOf(
 	job *trainerv1alpha1.TrainJob, runtime Runtime, spec jobsetv1alpha2.JobSetSpec, options Options,
 ) framework.World {
@@ -31,6 +31,7 @@ func worldOf(
 		Runtime:    runtime.Name,
 		Policy:     policyOf(runtime),
 		Nodes:      1,
+		Slices:     1,
 		Processes:  trainer.NumProcPerNode,
 		GPUs:       gpus(resources),
 		CPUs:       cpus(resources),
@@ -48,6 +49,8 @@ func worldOf(
 	}
 	for i := range spec.ReplicatedJobs {
 		if ancestor(spec.ReplicatedJobs[i]) == trainerv1alpha1.AncestorTrainer {
+			world.Slices = max(1, spec.ReplicatedJobs[i].Replicas)
+			world.TPU = chipsOf(spec.ReplicatedJobs[i].Template.Spec.Template.Spec) > 0
 			if main := mainContainer(&spec.ReplicatedJobs[i], trainerv1alpha1.NodeName); main != nil {
 				// Rendering changes the container's variables in place.
 				world.WithoutToken = !ptr.Deref(
@@ -77,7 +80,7 @@ func worldOf(
 	return world
 }
 
-// podsOf is how many pods the runtime wants of each Job of a ReplicatedJob; nil if it does not say.
+// podsOf returns the runtime's number of pods of each Job of a ReplicatedJob; nil if it states none.
 func podsOf(replicated jobsetv1alpha2.ReplicatedJob, runtime Runtime) *int32 {
 	if ancestor(replicated) == trainerv1alpha1.AncestorTrainer && runtime.Spec.MLPolicy != nil {
 		return runtime.Spec.MLPolicy.NumNodes
@@ -112,7 +115,7 @@ func ancestor(replicated jobsetv1alpha2.ReplicatedJob) string {
 	return replicated.Template.Labels[trainerv1alpha1.LabelAncestor]
 }
 
-// gpus counts the first resource whose name speaks of GPUs, in the order of names.
+// gpus returns the amount of the first resource, in the order of names, whose name contains "gpu".
 func gpus(resources corev1.ResourceRequirements) int64 {
 	for _, list := range []corev1.ResourceList{resources.Requests, resources.Limits} {
 		for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -132,7 +135,7 @@ func cpus(resources corev1.ResourceRequirements) int64 {
 }
 
 // mergeResources merges want into the resources of each trainer's main container, resource by resource. Unlike
-// upstream, which loses them, it keeps the runtime's claims and adds the job's.
+// upstream, which loses them, it retains the runtime's claims and adds the job's.
 func mergeResources(spec *jobsetv1alpha2.JobSetSpec, want *corev1.ResourceRequirements, companion string) {
 	if want == nil {
 		return

@@ -1,5 +1,5 @@
-// Package podsecurity tells which pods the Pod Security level of their namespace refuses. The API server tells only the Job controller, when that creates the
-// pods, and so the owner of a TrainJob would not hear of it.
+// Package podsecurity finds the pods that the Pod Security level of their namespace refuses. The API server reports the
+// refusal only to the Job controller, when that creates the pods, and so not to the owner of a TrainJob.
 package podsecurity
 
 import (
@@ -15,15 +15,15 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// Levels knows what namespaces enforce. The zero value refuses nothing.
+// Levels evaluates the levels that namespaces enforce. The zero value refuses nothing.
 type Levels struct {
 	live   client.Reader
 	checks policy.Evaluator
 	recent *recent
 }
 
-// New returns the levels of the namespaces that live gets, by name. What was read counts for ten seconds by the clock: many jobs come at once, and requests are
-// limited. The error is one of the library's own checks.
+// New returns the levels of the namespaces that live gets, by name. A level is cached for ten seconds by the clock:
+// many jobs arrive at once, and requests are limited. The error is one of the library's own checks.
 func New(live client.Reader, clock clock.PassiveClock) (Levels, error) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -32,8 +32,9 @@ func New(live client.Reader, clock clock.PassiveClock) (Levels, error) {
 	return Levels{live, checks, &recent{clock: clock, levels: make(map[string]read)}}, nil
 }
 
-// Refused returns a sentence for each ReplicatedJob whose pods a namespace refuses, by its name. Only the namespace's labels are read: the API server may also
-// have exemptions, and a default level. It returns nil for a namespace that cannot be read.
+// Refused returns, by name, a sentence for each ReplicatedJob with pods that the namespace refuses. Only the
+// namespace's labels are read: the API server may also have exemptions, and a default level. It returns nil for a
+// namespace that cannot be read.
 func (l Levels) Refused(ctx context.Context, namespace string, jobSet *jobsetv1alpha2.JobSet) map[string]string {
 	if l.live == nil {
 		return nil

@@ -21,7 +21,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
 )
 
-// jobSet has an initializer that every level lets in, trainers with no word about security, and a launcher on the network of its node.
+// jobSet has an initializer that every level admits, trainers without a security context, and a launcher on the network
+// of its node.
 func jobSet() *jobsetv1alpha2.JobSet {
 	set := &jobsetv1alpha2.JobSet{}
 	for _, name := range []string{"dataset-initializer", "node", "launcher"} {
@@ -40,7 +41,8 @@ func jobSet() *jobsetv1alpha2.JobSet {
 	return set
 }
 
-// What a namespace enforces refuses the pods that break it, and a label that cannot be read refuses as restricted does.
+// The enforced level of a namespace refuses the pods that break it, and a label that cannot be parsed counts as
+// restricted.
 func TestLevels_Refused(t *testing.T) {
 	for level, want := range map[string][]string{
 		"":           nil,
@@ -62,7 +64,7 @@ func TestLevels_Refused(t *testing.T) {
 	}
 }
 
-// The reason names the namespace, the level, and what the pods have to say.
+// The reason names the namespace, the level, and the fields that the pods must set.
 func TestLevels_Reason(t *testing.T) {
 	got := refused(t, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})["node"]
 	for _, part := range []string{
@@ -76,7 +78,7 @@ func TestLevels_Reason(t *testing.T) {
 	}
 }
 
-// Of a namespace that cannot be read, and without a reader, nothing is said.
+// For a namespace that cannot be read, and without a reader, there is no refusal.
 func TestLevels_Unknown(t *testing.T) {
 	if got := (podsecurity.Levels{}).Refused(t.Context(), "team", jobSet()); len(got) > 0 {
 		t.Errorf("without a reader: %v", got)
@@ -90,7 +92,7 @@ func TestLevels_Unknown(t *testing.T) {
 	}
 }
 
-// A level that was read counts for ten seconds: many jobs come at once.
+// A level is cached for ten seconds: many jobs arrive at once.
 func TestLevels_Recent(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "team", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},

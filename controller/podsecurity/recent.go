@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// counts is how long a level is used after it was read.
+// counts is the time for which a level is used after it was read.
 const counts = 10 * time.Second
 
 // recent caches levels for that time. It is safe for concurrent use.
@@ -32,7 +32,7 @@ func (r *recent) find(namespace string) (api.LevelVersion, bool) {
 	return found.level, ok && r.clock.Since(found.at) < counts
 }
 
-// keep caches a level, and drops those that are too old.
+// keep caches a level, and drops expired ones.
 func (r *recent) keep(namespace string, level api.LevelVersion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

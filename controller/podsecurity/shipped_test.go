@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// With runtimes.restricted a restricted namespace lets in what Lockstep makes of each shipped runtime, what the controller adds included. Without it the
-// same namespace refuses some pods of each.
+// With runtimes.restricted a restricted namespace admits Lockstep's pods of each shipped runtime, with the controller's
+// additions. Without it the same namespace refuses some pods of each.
 func TestShippedRuntimes_Restricted(t *testing.T) {
 	restricted := map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 	for _, value := range []bool{true, false} {
@@ -44,7 +44,7 @@ func TestShippedRuntimes_Restricted(t *testing.T) {
 	}
 }
 
-// The RuntimePatch on the page brings the pods of a runtime that says nothing of security into a restricted namespace.
+// With the RuntimePatch on the page, a restricted namespace admits the pods of a runtime without a security context.
 func TestPodSecurityPage_RuntimePatch(t *testing.T) {
 	page, err := os.ReadFile("../../docs/pod-security.md")
 	if err != nil {

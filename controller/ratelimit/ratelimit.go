@@ -11,10 +11,12 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Remembered is how many callers' buckets are kept at most; those not used for the longest time are forgotten first.
+// Remembered is the largest number of callers' buckets that are retained; those not used for the longest time are
+// forgotten first.
 const Remembered = 32_768
 
-// Rate is how often something may happen: Burst times at once, and PerSecond from then on. PerSecond is above 0; a Burst below 1 is 1.
+// Rate limits how often something may happen: Burst times at once, and PerSecond from then on. PerSecond is above 0; a Burst below 1
+// is 1.
 type Rate struct {
 	PerSecond float32
 	Burst     int
@@ -39,8 +41,8 @@ func (b *Buckets) Take(key any) bool {
 	return b.TakeWith(key, func() bool { return true })
 }
 
-// TakeWith takes one from a caller's bucket, if there is one in it and the wider limit allows it too. A caller that the wider limit refuses at
-// its first attempt is not remembered: what it says of itself costs no memory then.
+// TakeWith takes one from a caller's bucket, if there is one in it and the wider limit allows it too. A caller that the
+// wider limit refuses at its first attempt is not remembered, so that invented keys use no memory.
 func (b *Buckets) TakeWith(key any, wider func() bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +65,7 @@ func (b *Buckets) get(key any) (flowcontrol.PassiveRateLimiter, bool) {
 	return limiter, ok
 }
 
-// Wait is how long it takes until there is one in an empty bucket, in whole seconds.
+// Wait returns the time until there is one in an empty bucket, in whole seconds.
 func (b *Buckets) Wait() time.Duration {
 	return time.Duration(math.Ceil(1/float64(b.rate.PerSecond))) * time.Second
 }

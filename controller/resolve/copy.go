@@ -17,8 +17,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// Where earlier versions, and Kubeflow Trainer 2.3 (KEP-2599), keep the runtime of a job, and look for it: in a ConfigMap beside
-// the job, as YAML under one key.
+// The place where earlier versions, and Kubeflow Trainer 2.3 (KEP-2599), store the runtime of a job, and look for it:
+// in a ConfigMap beside the job, as YAML under one key.
 const (
 	copySuffix = "-runtime-snapshot"
 	copyKey    = "runtime"
@@ -86,8 +86,8 @@ func (r *Resolver) adopt(
 	return result, true, nil
 }
 
-// copyOf returns the content of the job's copy of its runtime. It is empty if there is no copy, or one that a controller cannot
-// have made; then doubt says why.
+// copyOf returns the content of the job's copy of its runtime. It is empty if there is no copy, or one that a
+// controller cannot have made; then doubt is the reason.
 func (r *Resolver) copyOf(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (content, doubt string, err error) {

@@ -25,7 +25,7 @@ func (r *Resolver) FrozenKey(job *trainerv1alpha1.TrainJob) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.namespace, Name: string(job.UID)}
 }
 
-// Freeze returns the state to keep of a job that was planned with found, under these options. It is not written yet.
+// Freeze returns the state to store for a job that was planned with found, under these options. It is not written yet.
 func (r *Resolver) Freeze(
 	job *trainerv1alpha1.TrainJob, found Found, options plan.Options, planned plan.Plan,
 ) (*statev1alpha1.FrozenTrainJob, error) {
@@ -36,7 +36,7 @@ func (r *Resolver) Freeze(
 	if !ok {
 		return nil, fmt.Errorf("copying runtime %s: not an API object", found.Live.GetName())
 	}
-	// A typed client leaves the kind out, and who wrote which field is no part of a runtime.
+	// A typed client leaves the kind out, and managed fields are no part of a runtime.
 	source.GetObjectKind().SetGroupVersionKind(trainerv1alpha1.GroupVersion().WithKind(ReferenceOf(job).Kind))
 	source.SetManagedFields(nil)
 	content, err := json.Marshal(source)

@@ -17,7 +17,7 @@ type Reference struct {
 	Key types.NamespacedName
 }
 
-// ReferenceOf is what a job says, or leaves to the API's defaults.
+// ReferenceOf returns the runtime that a job names, or that the API's defaults name.
 func ReferenceOf(job *trainerv1alpha1.TrainJob) Reference {
 	ref := job.Spec.RuntimeRef
 	result := Reference{
@@ -42,7 +42,7 @@ func (r Reference) String() string {
 	return r.Kind + "." + r.Group + "/" + r.Key.String()
 }
 
-// name is the runtime as users are told of it.
+// name returns the runtime's name in messages to users.
 func (r Reference) name() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Key.String(), "/")
 }

@@ -17,7 +17,7 @@ import (
 const (
 	// remembered bounds the number of parsed runtimes in memory.
 	remembered = 512
-	// largest is how long the text of a runtime may be that is kept parsed, in bytes. Those of usual size take some KiB.
+	// largest is the size of the text of a runtime that is retained parsed, in bytes. Those of usual size take some KiB.
 	largest = 256 << 10
 )
 
@@ -25,9 +25,9 @@ const (
 type Resolver struct {
 	// cache answers from memory, live from the API server.
 	cache, live client.Reader
-	// namespace is the controller's, in which frozen state is kept.
+	// namespace is the controller's, in which frozen state is stored.
 	namespace string
-	// runtimes holds what was parsed, by the SHA-256 of the text.
+	// runtimes holds parsed runtimes, by the SHA-256 of the text.
 	runtimes *lru.Cache
 }
 
@@ -37,21 +37,22 @@ func New(cache, live client.Reader, namespace string) *Resolver {
 	return &Resolver{cache: cache, live: live, namespace: namespace, runtimes: lru.New(remembered)}
 }
 
-// Found is a runtime and where it comes from.
+// Found is a runtime and its source.
 type Found struct {
-	// Runtime is what plans are made of.
+	// Runtime is the input of plans.
 	Runtime plan.Runtime
-	// Deprecated says that the runtime's administrators want it used no more.
+	// Deprecated is set if the runtime's administrators have deprecated it.
 	Deprecated bool
 	// Frozen is the state that Runtime was read from; nil for a job without frozen state.
 	Frozen *statev1alpha1.FrozenTrainJob
 	// Decisions are those of the job's first rendering; nil for a job that this controller never rendered and whose pods do not exist.
 	Decisions *statev1alpha1.Decisions
-	// Adopted says that the job has a JobSet and no frozen state: an earlier version or another controller has rendered it.
+	// Adopted is set if the job has a JobSet and no frozen state: an earlier version or another controller has rendered
+	// it.
 	Adopted bool
 	// Live is the runtime to freeze, whole; nil with Frozen.
 	Live client.Object
-	// Disbelieved says why an existing copy of the runtime was not adopted; empty if none was refused.
+	// Disbelieved is the reason why an existing copy of the runtime was not adopted; empty if none was refused.
 	Disbelieved string
 }
 
@@ -98,7 +99,8 @@ func (r *Resolver) Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (
 	return found(ref, object), nil
 }
 
-// Cached is the runtime as far as the cache knows it, for questions that can wait until it does. The error is as of Current.
+// Cached returns the runtime from the cache only, for callers that can wait until the cache has it. The error is as of
+// Current.
 func (r *Resolver) Cached(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
 	ref, err := known(job)
 	if err != nil {
@@ -168,5 +170,5 @@ func found(ref Reference, object client.Object) Found {
 
 // decode reads JSON or YAML.
 func decode(content []byte, into client.Object) error {
-	return yaml.Unmarshal(content, into) //nolint:wrapcheck // the caller says what it is
+	return yaml.Unmarshal(content, into) //nolint:wrapcheck // the caller adds the context
 }

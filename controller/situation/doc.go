@@ -1,3 +1,3 @@
-// Package situation says what a TrainJob does, where it is and what it waits for, from what is known of it: the status field
+// Package situation computes the phase, the place and the wait of a TrainJob from its objects: the status field
 // scheduling, and the Events that follow from a change of it. It is pure.
 package situation

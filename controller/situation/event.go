@@ -7,16 +7,16 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// Event is what a job's owner is told.
+// Event is a report to a job's owner.
 type Event struct {
 	// Type is Normal or Warning, Reason a CamelCase word, Message a sentence.
 	Type, Reason, Message string
 }
 
-// Passes reports whether the Event tells of a wait through which each gang passes as it starts: it is no news unless it lasts.
+// Passes reports whether the Event is about a wait of every gang that starts: it is no news unless it lasts.
 func (e Event) Passes() bool { return e.Reason == noPods || e.Reason == notSeen }
 
-// News are the Events that follow from a change of status.scheduling. before is nil for a job that had none.
+// News are the Events that follow from a change of status.scheduling. before is nil for a job without a status.
 func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 	if before == nil {
 		before = &trainerv1alpha1.SchedulingStatus{}
@@ -45,8 +45,9 @@ func News(before, after *trainerv1alpha1.SchedulingStatus) []Event {
 	return out
 }
 
-// Standing is the Event that says why a job waits; false if it does not. status is nil for a job that has none. Estimated instants are left
-// out: client-go drops Events of an object that has one each minute, and a preemption must not be among them. status.queue has them.
+// Standing returns the Event with the reason why a job waits; false if it does not. status is nil for a job that has
+// none. Estimated instants are left out: client-go drops Events of an object that has one each minute, and a preemption
+// must not be among them. status.queue has them.
 func Standing(status *trainerv1alpha1.SchedulingStatus) (Event, bool) {
 	if status == nil {
 		return Event{}, false
@@ -57,7 +58,7 @@ func Standing(status *trainerv1alpha1.SchedulingStatus) (Event, bool) {
 	}
 	if evicted := holding(status.Conditions, trainerv1alpha1.SchedulingPreempted); evicted != nil &&
 		evicted.Message == queued.Message {
-		return Event{}, false // that is told already
+		return Event{}, false // there is an Event for that already
 	}
 	return Event{corev1.EventTypeWarning, queued.Reason, standing.WithoutInstants(queued.Message)}, true
 }

@@ -17,18 +17,19 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// A group of which no scheduler has said anything waits for one of these reasons.
+// A group without a report of any scheduler waits for one of these reasons.
 const (
-	// noPods is for a group without pods: no scheduler looks at it.
+	// noPods is for a group without pods: no scheduler evaluates it.
 	noPods = "NoPods"
-	// podsRefused is for a job whose namespace refuses its pods.
+	// podsRefused is for a job with pods that its namespace refuses.
 	podsRefused = "PodsRefused"
-	// notSeen is for a group with pods. Ours, and kube-scheduler, look at it when as many exist as have to start together.
+	// notSeen is for a group with pods. Our scheduler, like kube-scheduler, evaluates it when the pods that have to
+	// start together exist.
 	notSeen        = "NotSeen"
 	notSeenMessage = "the scheduler has not looked at it yet; it does once all its pods exist"
 )
 
-// groupStanding is what the scheduler says of one group.
+// groupStanding is the scheduler's report on one group.
 type groupStanding struct {
 	name            string
 	placed          bool
@@ -39,7 +40,7 @@ type groupStanding struct {
 }
 
 // unplaced are the standings of the job's groups that have no nodes. Groups that the cache does not show yet count as one. placedAt is
-// when the job last had nodes.
+// the time at which the job last had nodes.
 func unplaced(
 	groups []schedulingv1beta1.PodGroup, jobSet *jobsetv1alpha2.JobSet, placedAt metav1.Time,
 ) []groupStanding {
@@ -56,8 +57,8 @@ func unplaced(
 	return out
 }
 
-// waiting are those of the unplaced groups that wait for nodes, or for pods that nobody creates. The others wait for another part of
-// their job, as trainers wait until an initializer has fetched their data.
+// waiting returns those of the unplaced groups that wait for nodes, or for pods that are not created. The others wait for another part
+// of their job, as trainers wait until an initializer has fetched their data.
 func waiting(unplaced []groupStanding, jobSet *jobsetv1alpha2.JobSet) []groupStanding {
 	var out []groupStanding
 	for _, s := range unplaced {
@@ -90,8 +91,9 @@ func (s groupStanding) position() int32 {
 	return s.queue.Position
 }
 
-// standingOf reads the conditions of a group. Any scheduler says whether it was placed once; ours says more. An eviction before placedAt
-// is over: ours takes that condition back when it places the group again, and others leave it.
+// standingOf reads the conditions of a group. Any scheduler reports that it was placed once; ours reports more. An
+// eviction before placedAt has passed: our scheduler resets that condition when it places the group again, and others
+// leave it.
 func standingOf(conditions []metav1.Condition, placedAt metav1.Time) groupStanding {
 	out := groupStanding{evicted: holding(conditions, schedulingv1beta1.DisruptionTarget)}
 	if out.evicted != nil && out.evicted.LastTransitionTime.Before(&placedAt) {
@@ -106,7 +108,7 @@ func standingOf(conditions []metav1.Condition, placedAt metav1.Time) groupStandi
 		out.reason, out.message = out.evicted.Reason, out.evicted.Message
 	case holding(conditions, standing.Placed) != nil, scheduled != nil && scheduled.Status == metav1.ConditionTrue:
 		return groupStanding{placed: true}
-	case scheduled != nil && !strings.Contains(scheduled.Message, standing.Waiting): // else our condition is on its way
+	case scheduled != nil && !strings.Contains(scheduled.Message, standing.Waiting): // otherwise our condition will follow
 		out.reason, out.message = scheduled.Reason, scheduled.Message
 	default:
 		out.reason, out.message = notSeen, notSeenMessage
@@ -125,7 +127,7 @@ func holding(conditions []metav1.Condition, kind string) *metav1.Condition {
 	return condition
 }
 
-// queueOf reads where a group stands; nil if another version of the scheduler says it otherwise.
+// queueOf reads where a group stands; nil if another version of the scheduler words it differently.
 func queueOf(text string) *trainerv1alpha1.QueueStatus {
 	turn, err := standing.ParseTurn(text)
 	if err != nil {
@@ -139,7 +141,8 @@ func queueOf(text string) *trainerv1alpha1.QueueStatus {
 	return out
 }
 
-// placementOf is where groups are that all have their nodes, and as text; nil if our scheduler has not said it of one of them.
+// placementOf returns the place of groups that all have their nodes, and its text; nil if our scheduler has not reported it
+// for one of them.
 func placementOf(groups []schedulingv1beta1.PodGroup) (*trainerv1alpha1.Placement, string) {
 	var out *trainerv1alpha1.Placement
 	var domains, texts []string

@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// statusOf returns what a JobSet says of one of its ReplicatedJobs; zero if it says nothing yet.
+// statusOf returns a JobSet's status of one of its ReplicatedJobs; zero if there is none yet.
 func statusOf(jobSet *jobsetv1alpha2.JobSet, name string) jobsetv1alpha2.ReplicatedJobStatus {
 	for _, status := range jobSet.Status.ReplicatedJobsStatus {
 		if status.Name == name {
@@ -32,8 +32,8 @@ func LacksPods(jobSet *jobsetv1alpha2.JobSet) bool {
 	})
 }
 
-// outstanding returns the ReplicatedJobs for which the named one still waits, in the order of the JobSet. An initializer whose pod is
-// ready is outstanding until that pod is complete.
+// outstanding returns the ReplicatedJobs for which the named one still waits, in the order of the JobSet. An
+// initializer with a ready pod is outstanding until that pod is complete.
 func outstanding(jobSet *jobsetv1alpha2.JobSet, name string) []string {
 	awaited := plan.Awaited(jobSet.Spec, name)
 	var out []string
@@ -46,7 +46,7 @@ func outstanding(jobSet *jobsetv1alpha2.JobSet, name string) []string {
 	return out
 }
 
-// doneOf is how many child Jobs are as far as a dependency wants them.
+// doneOf returns the number of child Jobs that have reached the state that a dependency wants.
 func doneOf(status jobsetv1alpha2.ReplicatedJobStatus, how jobsetv1alpha2.DependsOnStatus) int32 {
 	if how == jobsetv1alpha2.DependencyComplete {
 		return status.Succeeded
@@ -54,7 +54,8 @@ func doneOf(status jobsetv1alpha2.ReplicatedJobStatus, how jobsetv1alpha2.Depend
 	return status.Ready + status.Succeeded
 }
 
-// refusal returns why the pods of a ReplicatedJob are refused, of the first one that has none; false if those of all are there, or let in.
+// refusal returns why the pods of a ReplicatedJob are refused, of the first one that has none; false if those of all
+// exist, or are admitted.
 func refusal(jobSet *jobsetv1alpha2.JobSet, refused map[string]string) (bool, string) {
 	if jobSet == nil {
 		return false, ""
@@ -68,9 +69,9 @@ func refusal(jobSet *jobsetv1alpha2.JobSet, refused map[string]string) (bool, st
 	return false, ""
 }
 
-// podless is why a group has no pods.
+// podless is the reason for which a group has no pods.
 type podless struct {
-	// behind says that an earlier ReplicatedJob runs, for example an initializer.
+	// behind is set if an earlier ReplicatedJob runs, for example an initializer.
 	behind bool
 	// job is the first ReplicatedJob, of the group or awaited by it, that has yet to be complete or ready.
 	job string
@@ -100,7 +101,8 @@ func podlessOf(jobSet *jobsetv1alpha2.JobSet, group string) *podless {
 	return out
 }
 
-// message says that no pod is created, and where to look for the reason: quotas and webhooks answer the Job's controller, not us.
+// message reports that no pod is created, and names the place of the reason: quotas and webhooks answer the Job's
+// controller, not us.
 func (p *podless) message(jobSet *jobsetv1alpha2.JobSet) string {
 	return fmt.Sprintf("no pod of %s is created: see the Events of Job %s-%s-0 and of JobSet %s",
 		p.job, jobSet.Name, p.job, jobSet.Name)

@@ -16,27 +16,27 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// Known is what is known of a job.
+// Known is the observed state of a job.
 type Known struct {
-	// Job has its conditions as they are by now, and status.scheduling as it was.
+	// Job has its new conditions, and the previous status.scheduling.
 	Job *trainerv1alpha1.TrainJob
 	// JobSet is nil if there is none.
 	JobSet *jobsetv1alpha2.JobSet
 	// Groups are the PodGroups of the job that are not being deleted, in any order.
 	Groups []schedulingv1beta1.PodGroup
-	// Hindrance is why the JobSet of a job that is to run does not; empty if nothing is known to hinder it.
+	// Hindrance is the reason for which the JobSet of a job that is to run does not; empty if none is known.
 	Hindrance string
-	// Refused are the ReplicatedJobs whose pods the API server does not let in, and why.
+	// Refused are the ReplicatedJobs with pods that the API server refuses, and the reasons.
 	Refused map[string]string
-	// Elastic is with how many nodes an elastic job trains; nil for a job of one size.
+	// Elastic is the number of nodes of an elastic job; nil for a job of one size.
 	Elastic *trainerv1alpha1.ElasticStatus
 	Now     time.Time
 }
 
-// reasonLimit is how long a reason may be in bytes, as the CRD has it in characters.
+// reasonLimit is the longest reason in bytes, as the CRD has it in characters.
 const reasonLimit = 1024
 
-// Of returns what status.scheduling of a job has to be.
+// Of returns the status.scheduling that a job has to have.
 func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 	next := &trainerv1alpha1.SchedulingStatus{}
 	if before := k.Job.Status.Scheduling; before != nil {
@@ -47,7 +47,7 @@ func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 	if k.JobSet != nil {
 		next.Ranks = plan.Ranks(k.JobSet.Spec)
 	}
-	// A cache lists groups in any order, and what a job says must not depend on it.
+	// A cache lists groups in any order, and a job's status must not depend on it.
 	k.Groups = slices.SortedFunc(slices.Values(k.Groups), func(a, b schedulingv1beta1.PodGroup) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
@@ -93,7 +93,8 @@ func (w *writer) holds(kind, reason, message string) {
 	w.set(kind, metav1.ConditionTrue, reason, message)
 }
 
-// ceases takes a condition back. One that never was True stays out, and one that is False keeps its reason.
+// ceases sets a condition to False. A condition that never was True is not added, and one that is False retains its
+// reason.
 func (w *writer) ceases(kind, reason, message string) {
 	if meta.IsStatusConditionTrue(w.Conditions, kind) {
 		w.set(kind, metav1.ConditionFalse, reason, message)
@@ -106,7 +107,7 @@ func (w *writer) set(kind string, status metav1.ConditionStatus, reason, message
 	})
 }
 
-// ends is for a job that is over. Where it was stays.
+// ends is for a job that has ended. Where it was stays.
 func (w *writer) ends(phase trainerv1alpha1.TrainJobPhase, why *metav1.Condition) {
 	w.Phase, w.Reason, w.WaitingSince = phase, why.Message, nil
 	w.ceases(trainerv1alpha1.SchedulingQueued, string(phase), "it is over")
@@ -132,7 +133,7 @@ func (w *writer) leaves(reason, why string) {
 
 // runs is for a job whose JobSet may have pods.
 func (w *writer) runs(k Known) {
-	if k.areReady() { // they have nodes, whatever is said of their groups: not every scheduler says it
+	if k.areReady() { // they have nodes, whatever the conditions of their groups: not every scheduler sets them
 		w.WaitingSince = nil
 		w.placed(k.Groups)
 		w.starts(k)
@@ -159,7 +160,7 @@ func (w *writer) runs(k Known) {
 	}
 }
 
-// placedAt is since when the job last waited no more because it had nodes; zero if it waits, or if that is not known.
+// placedAt is the time at which the job last got its nodes; zero if it waits, or if that is not known.
 func (w *writer) placedAt() metav1.Time {
 	queued := meta.FindStatusCondition(w.Conditions, trainerv1alpha1.SchedulingQueued)
 	if queued == nil || queued.Status == metav1.ConditionTrue || queued.Reason != trainerv1alpha1.SchedulingPlaced {
@@ -168,7 +169,8 @@ func (w *writer) placedAt() metav1.Time {
 	return queued.LastTransitionTime
 }
 
-// preempted says by what a group of the job was preempted that has no nodes since; of several groups, the first one.
+// preempted sets the condition Preempted, with its cause, for a group of the job without nodes since its preemption; of
+// several groups, the first one.
 func (w *writer) preempted(unplaced []groupStanding) {
 	for _, s := range unplaced {
 		if s.evicted != nil && s.evicted.Reason == schedulingv1beta1.PodGroupReasonPreemptionByScheduler {
@@ -199,7 +201,7 @@ func (w *writer) placed(groups []schedulingv1beta1.PodGroup) {
 	}
 	w.Placement = place
 	w.holds(trainerv1alpha1.SchedulingPlaced, trainerv1alpha1.SchedulingPlaced, text)
-	if w.LastDomain == "" || place.Domain == "" { // of nodes that the filters chose no domain is known
+	if w.LastDomain == "" || place.Domain == "" { // the domain of nodes that filters chose is not known
 		return
 	}
 	if w.LastDomain == place.Domain {
@@ -211,7 +213,7 @@ func (w *writer) placed(groups []schedulingv1beta1.PodGroup) {
 	w.LastDomain = ""
 }
 
-// starts tells a job whose ranks are ready from one whose are not.
+// starts sets the phase Running for a job with ready ranks, else Starting.
 func (w *writer) starts(k Known) {
 	w.Phase = trainerv1alpha1.PhaseStarting
 	if k.JobSet == nil {
@@ -272,7 +274,7 @@ func (k Known) notReady() []string {
 	return append(before, out...)
 }
 
-// suspendedBy says who keeps a job from running.
+// suspendedBy names the suspender of a job: Kueue or the job's owner.
 func suspendedBy(job *trainerv1alpha1.TrainJob) string {
 	if queue := job.Labels[plan.KueueQueueLabel]; queue != "" {
 		return "Kueue keeps it suspended until queue " + queue + " admits it"
@@ -287,7 +289,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:reasonLimit-len("...")], "") + "..."
 }
 
-// worseOf is the smaller of two qualities, of which an empty one is none.
+// worseOf returns the smaller of two qualities; an empty one is none.
 func worseOf(a, b string) string {
 	if a == "" || b == "" {
 		return cmp.Or(a, b)

@@ -20,13 +20,13 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// story is a job whose situation is told each minute.
+// story is a job with a new status each minute.
 type story struct {
 	known situation.Known
 	lines []string
 }
 
-// newStory begins with a gang of four pods that its owner has not suspended, and of which the scheduler knows nothing yet.
+// newStory begins with a gang of four pods that its owner has not suspended, and that the scheduler has not reported on.
 func newStory() *story {
 	jobSet := &jobsetv1alpha2.JobSet{}
 	node := jobsetv1alpha2.ReplicatedJob{Name: "node", Replicas: 1}
@@ -41,7 +41,7 @@ func newStory() *story {
 	}}
 }
 
-// tell lets a minute pass, in which something happened, and writes down what the job says and what its owner is told.
+// tell lets a minute pass, in which something happens, and records the job's status and Events.
 func (s *story) tell(what string, happens func()) {
 	s.known.Now = s.known.Now.Add(time.Minute)
 	if happens != nil {
@@ -84,14 +84,14 @@ func picture(s *trainerv1alpha1.SchedulingStatus) string {
 	return strings.Join(parts, " ")
 }
 
-// says has the scheduler say something of the group.
+// says has the scheduler set a condition of the group.
 func (s *story) says(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.known.Groups[0].Status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(s.known.Now),
 	})
 }
 
-// waits has the scheduler say that the gang waits, as package explanation does.
+// waits has the scheduler report that the gang waits, as package explanation does.
 func (s *story) waits(message string, turn standing.Turn) {
 	s.says(standing.Waiting, metav1.ConditionTrue, "NoRoom", message)
 	s.says(standing.Queued, metav1.ConditionTrue, "NoRoom", turn.String())
@@ -123,7 +123,7 @@ func (s *story) want(t *testing.T, want string) {
 	}
 }
 
-func TestALifeWithAPreemption(t *testing.T) {
+func TestSchedulingStatus_PreemptedGang(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.tell("made", nil)
@@ -190,7 +190,7 @@ Complete (all jobs are complete) on 4 nodes of su-2 q=0.50 since 10:10 -Queued -
 `)
 }
 
-func TestAJobThatCannotBeResumed(t *testing.T) {
+func TestSchedulingStatus_JobCannotResume(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	groups := s.known.Groups
@@ -229,13 +229,13 @@ func (s *story) initializes() {
 	}
 }
 
-// pods has the JobSet say which of its pods exist.
+// pods sets the JobSet's status of its pods.
 func (s *story) pods(statuses ...jobsetv1alpha2.ReplicatedJobStatus) {
 	s.known.JobSet.Status.ReplicatedJobsStatus = statuses
 }
 
-// A gang whose data is fetched waits for no nodes, however long that takes.
-func TestAGangThatFetchesItsData(t *testing.T) {
+// A gang does not wait for nodes while its data is fetched, however long that takes.
+func TestSchedulingStatus_GangFetchesData(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.initializes()
@@ -285,7 +285,7 @@ Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued -Place
 }
 
 // A second gang that starts when the first one is ready does not wait for nodes before that.
-func TestAGangThatStartsAfterAnother(t *testing.T) {
+func TestSchedulingStatus_GangStartsAfterAnother(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	launcher := jobsetv1alpha2.ReplicatedJob{Name: "launcher", Replicas: 1, DependsOn: []jobsetv1alpha2.DependsOn{
@@ -311,8 +311,8 @@ Waiting (no pod of launcher is created: see the Events of Job job-launcher-0 and
 `)
 }
 
-// A cache lists the groups of a job in any order, and each list says the same, without an Event: of gangs that wait, what the last in the
-// queue waits for.
+// A cache lists the groups of a job in any order, and each list gives the same status, without an Event: of waiting
+// gangs, the reason of the last one in the queue.
 func TestOf_TheOrderOfGroupsSaysNothing(t *testing.T) {
 	t.Parallel()
 	group := func(name string, conditions ...metav1.Condition) schedulingv1beta1.PodGroup {
@@ -379,8 +379,8 @@ func TestOf_TheOrderOfGroupsSaysNothing(t *testing.T) {
 	}
 }
 
-// Without a group nobody says where the pods are, nor that they wait.
-func TestAJobThatIsNoGang(t *testing.T) {
+// Without a group neither the place of the pods nor their wait is known.
+func TestSchedulingStatus_JobWithoutGang(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.known.Groups = nil
@@ -399,8 +399,8 @@ Running
 `)
 }
 
-// Another scheduler says only that a group was placed.
-func TestAGangOfAnotherScheduler(t *testing.T) {
+// Another scheduler reports only that a group was placed.
+func TestSchedulingStatus_OtherSchedulersGang(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.tell("unschedulable", func() {
@@ -423,9 +423,9 @@ Starting (not ready yet: node 0 of 1) -Queued
 `)
 }
 
-// Our scheduler may preempt gangs of another one, which places them again and leaves our condition where it is. Ranks that are ready have
-// nodes, and the eviction before that explains nothing any more.
-func TestAPreemptedGangOfAnotherScheduler(t *testing.T) {
+// Our scheduler may preempt gangs of another one, which places them again and leaves our condition unchanged. Ranks
+// that are ready have nodes, and the eviction before that explains nothing any more.
+func TestSchedulingStatus_OtherSchedulersPreemptedGang(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	preempted := func(by string) {
@@ -464,8 +464,8 @@ Waiting (preempted by ns/b) waits since 10:07 +Preempted +Queued
 `)
 }
 
-// A scheduler may say nothing of groups. Ranks that are ready have nodes all the same.
-func TestAGangOfASilentScheduler(t *testing.T) {
+// A scheduler may set no conditions of groups. Ranks that are ready have nodes all the same.
+func TestSchedulingStatus_SilentScheduler(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.tell("its pods exist", func() { s.ready(0) })
@@ -478,9 +478,9 @@ Running -Queued
 `)
 }
 
-// An estimate shifts each minute. The status says it, and no Event: there is a limit of Events for each job, and the next preemption would
-// not be told.
-func TestAnEstimateThatShiftsIsNoNews(t *testing.T) {
+// An estimate shifts each minute. The status has it, and no Event: the number of Events of a job is limited, and the
+// next preemption would have none.
+func TestSchedulingStatus_ShiftedEstimateIsNoEvent(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	for _, at := range []string{"2026-11-24T11:00:00Z", "2026-11-24T11:01:00Z"} {
@@ -498,8 +498,8 @@ Waiting (no room; a place is reserved for it in su-1, estimated to be free at 20
 `)
 }
 
-// Of nodes that the scheduler's filters chose no domain is known, and so not whether a gang stayed where it was.
-func TestAGangThatMovedAndThenLeavesTheTopology(t *testing.T) {
+// The domain of nodes that the scheduler's filters chose is not known, nor whether a gang stayed in it.
+func TestSchedulingStatus_MovedGangLeavesTopology(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	preempted := func() {
@@ -541,7 +541,7 @@ Starting (not ready yet: node 0 of 1) on 0 nodes of  q= since 10:06 +Placed -Pre
 `)
 }
 
-func TestWhatIsTooLongIsCut(t *testing.T) {
+func TestSchedulingStatus_LongReasonIsCut(t *testing.T) {
 	t.Parallel()
 	s := newStory()
 	s.tell("a long story", func() { s.waits(strings.Repeat("n", 5000), standing.Turn{Position: 1}) })
@@ -551,7 +551,8 @@ func TestWhatIsTooLongIsCut(t *testing.T) {
 	}
 }
 
-// Pods that their namespace does not let in are no matter of patience: the reason is told at once, and again only if it is another.
+// Pods that their namespace refuses need no patience: the Event with the reason is written at once, and again only for
+// another reason.
 func TestOf_RefusedPods(t *testing.T) {
 	t.Parallel()
 	s := newStory()
@@ -578,7 +579,7 @@ Waiting (the scheduler has not looked at it yet; it does once all its pods exist
 `)
 }
 
-// An elastic job runs with the ranks that it needs, and says how many of all are ready.
+// An elastic job runs with the ranks that it needs, and its status has the number of ready ones of all.
 func TestOf_AnElasticJob(t *testing.T) {
 	t.Parallel()
 	s := newStory()

@@ -7,22 +7,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// headroom is which part of a device's memory stays free, in per cent: as much as the model may be wrong. CUDA's context, NCCL's buffers and what the
-// allocator cannot use come out of it too.
+// headroom is the part of a device's memory that stays free, in per cent: as much as the model may be wrong. It also
+// covers CUDA's context, NCCL's buffers and the allocator's fragmentation.
 const headroom = 20
 
 // Work describes a training that needs devices.
 type Work struct {
-	// About says what is trained, as the beginning of a sentence.
+	// About names the trained model, as the beginning of a sentence.
 	About string
 	// On returns the training on so many devices.
 	On func(devices int64) Training
 	// Nodes and PerNode are the numbers of nodes and of devices on each that are decided already; 0 for those that are not.
 	Nodes, PerNode int64
-	// MostNodes, LeastDevices and MostDevices bound the choice; 0 for no bound. Bound says what sets the upper ones, as the end of a sentence.
+	// MostNodes, LeastDevices and MostDevices bound the choice; 0 for no bound. Bound names the source of the upper
+	// ones, as the end of a sentence.
 	MostNodes, LeastDevices, MostDevices int64
 	Bound                                string
-	// Mend says how the training can do with less, as a sentence without a capital and a period.
+	// Mend is the way to need less memory, as a sentence without a capital and a period.
 	Mend string
 	// Resource is the only resource that counts; empty for any.
 	Resource corev1.ResourceName
@@ -40,7 +41,7 @@ type Choice struct {
 	Words string
 }
 
-// candidate is a choice with what it was compared by.
+// candidate is a choice with its criteria of comparison.
 type candidate struct {
 	offer
 	count, per int64
@@ -51,9 +52,10 @@ type candidate struct {
 
 func (c candidate) devices() int64 { return c.count * c.per }
 
-// Choose returns the smallest number of devices that have the memory, on as few nodes as that takes; the reason is not empty where there is none or too little
-// is known. It prefers one NVLink domain, then fewer devices, fewer nodes, smaller ones, and what there is more of. On one node the devices divide those that it has, so
-// that no odd rest stays; several nodes are given whole.
+// Choose returns the smallest number of devices that have the memory, on as few nodes as that takes; the reason is not
+// empty if there is none, or the fleet is not known. It prefers one NVLink domain, then fewer devices, fewer nodes,
+// smaller ones, and the more numerous kind. On one node the number divides that of the node's devices, so that no odd
+// rest stays; several nodes are used whole.
 func Choose(work Work, fleet Fleet) (chosen Choice, reason string) {
 	if !fleet.Known {
 		return Choice{}, "the nodes of the cluster are not known yet; create the job again in a moment"
@@ -160,7 +162,7 @@ func (c candidate) before(other candidate) bool {
 		return c.count < other.count
 	case c.memory != other.memory:
 		return c.memory < other.memory
-	default: // equal ones keep the order of kinds
+	default: // equal ones stay in the order of kinds
 		return c.nodes > other.nodes
 	}
 }
@@ -183,7 +185,7 @@ func (c candidate) choice(work Work, all []offer) Choice {
 	return out
 }
 
-// nothing says why no node is of use.
+// nothing returns the reason why no node is usable.
 func nothing(work Work, nodes, open []Node) string {
 	sized := 0
 	for _, node := range open {

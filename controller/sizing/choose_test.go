@@ -147,7 +147,7 @@ func TestChoose_OrderOfNodes(t *testing.T) {
 	}
 }
 
-// What was chosen fits, and no choice of fewer devices on one node does.
+// The choice fits, and no choice of fewer devices on one node does.
 func TestChoose_SmallestThatFits(t *testing.T) {
 	t.Parallel()
 	fleet := sizing.Fleet{Nodes: slices.Concat(nodes("H100", 4, 8, 80, 0), nodes("L40", 4, 4, 48, 0)), Known: true}

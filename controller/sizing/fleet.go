@@ -8,15 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// UnkeptLabels begins the node labels that a Node does not have: those of Node Feature Discovery, the bulk of a node's. What selects by them is not
-// known.
+// UnkeptLabels begins the node labels that a Node does not have: those of Node Feature Discovery, the bulk of a node's.
+// Pods that select by them cannot be evaluated.
 const UnkeptLabels = "feature.node.kubernetes.io/"
 
-// Fleet holds the GPUs of a cluster. It is a value: whoever has one never sees it change.
+// Fleet holds the GPUs of a cluster. It is a value that never changes.
 type Fleet struct {
 	// Nodes are the nodes with GPUs, by name.
 	Nodes []Node
-	// Known says that all nodes were looked at. A Fleet of a controller that has just started is not known.
+	// Known is set once all nodes were read. The Fleet of a controller that has just started is not known.
 	Known bool
 }
 
@@ -26,14 +26,15 @@ type Node struct {
 	// Resource is the GPUs' extended resource, Devices how many of them are allocatable.
 	Resource corev1.ResourceName
 	Devices  int64
-	// Memory is that of each of them, in bytes; 0 if the node does not say, or if pods share GPUs.
+	// Memory is that of each of them, in bytes; 0 if the node does not report it, or if pods share GPUs.
 	Memory int64
-	// Product is the name of the GPUs. PinKey is the node label that tells them from others, PinValue its value; empty if there is none.
+	// Product is the name of the GPUs. PinKey is the node label that identifies the product, PinValue its value; empty
+	// if there is none.
 	Product          string
 	PinKey, PinValue string
 	// Domain is the NVLink domain that the node shares with others; empty for one of its own.
 	Domain string
-	// Labels and Taints decide, with Unschedulable, which pods may be there.
+	// Labels, Taints and Unschedulable decide which pods may be placed there.
 	Labels        map[string]string
 	Taints        []corev1.Taint
 	Unschedulable bool

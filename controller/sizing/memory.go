@@ -17,8 +17,9 @@ type Estimate struct {
 	Bytes int64
 }
 
-// On returns what each of so many devices needs. Memory is highest either when the loss is computed, with all activations there, or at the end of
-// the backward pass, with all gradients there; in between one goes as the other comes.
+// On returns the memory that each of so many devices needs. Its peak is either at the loss, with all activations
+// allocated, or at the end of the backward pass, with all gradients allocated; in between activations are freed as
+// gradients are allocated.
 func (t Training) On(devices int64) Estimate {
 	held := t.held(devices)
 	loss := estimate("at the loss", held, t.atLoss(devices))
@@ -40,7 +41,7 @@ func estimate(peak string, parts ...[]Term) Estimate {
 }
 
 // held returns the memory that is taken all the time: 16 bytes for each trained parameter with Adam in mixed precision, gradients included (Rajbhandari et al.,
-// arXiv 1910.02054, section 3.1), of which a stage of ZeRO leaves a device its part (section 5).
+// arXiv 1910.02054, section 3.1), divided among the devices by a stage of ZeRO (section 5).
 func (t Training) held(devices int64) []Term {
 	out := []Term{
 		{"weights", t.part(t.weights(), ShardAll, devices)},
@@ -109,7 +110,7 @@ func (t Training) gathered() int64 {
 	return max(layers, t.Model.embeddings()*t.element())
 }
 
-// atLoss returns what is added to that while the loss is computed.
+// atLoss returns the memory added to that while the loss is computed.
 func (t Training) atLoss(devices int64) []Term {
 	out := []Term{{"activations", t.saved()}, {"loss", t.loss()}}
 	if t.Method == Full {
@@ -121,7 +122,7 @@ func (t Training) atLoss(devices int64) []Term {
 	return out
 }
 
-// atEnd returns what is added to that at the end of the backward pass.
+// atEnd returns the memory added to that at the end of the backward pass.
 func (t Training) atEnd(devices int64) []Term {
 	gradients := Term{"gradients", t.part(t.gradients(), ShardGradients, devices)}
 	if t.Step == InBackward {
@@ -146,12 +147,13 @@ func (t Training) saved() int64 {
 	}
 }
 
-// kept returns the size of the activations that autograd keeps of one layer for one token, in bytes, with attention that never has all its scores at once. It is 34 x Hidden for a
-// network of the original kind in 16 bits (Korthikanti et al., arXiv 2205.05198, equation 2 without the term of the scores, which FlashAttention
-// recomputes). For a gated one it is counted in the same way: inputs of both norms, of the projections and of the network, queries, keys, values and the
-// output of attention, and four tensors of the inner width. PyTorch's norms in 32 bits have 12 x Hidden instead of 4, torchtune repeats keys and
-// values for each head, and transposing the output of attention copies it. torch.compile fuses the norms and recomputes the
-// activation function, so that neither is kept.
+// kept returns the size of the activations that autograd saves of one layer for one token, in bytes, with attention
+// that never has all its scores at once. It is 34 x Hidden for a network of the original kind in 16 bits (Korthikanti
+// et al., arXiv 2205.05198, equation 2 without the term of the scores, which FlashAttention recomputes). For a gated
+// one it is counted in the same way: inputs of both norms, of the projections and of the network, queries, keys, values
+// and the output of attention, and four tensors of the inner width. PyTorch's norms in 32 bits have 12 x Hidden instead
+// of 4, torchtune repeats keys and values for each head, and transposing the output of attention copies it.
+// torch.compile fuses the norms and recomputes the activation function, so that neither is saved.
 func (t Training) kept() int64 {
 	m, size := t.Model, t.element()
 	switch {

@@ -2,9 +2,9 @@ package sizing
 
 import "math/big"
 
-// Model is a transformer, as far as its memory depends on it.
+// Model holds the properties of a transformer on which its memory depends.
 type Model struct {
-	// Name is that by which its users know it; empty for one of which only the number of parameters is known.
+	// Name is the users' name for it; empty for a model known by its number of parameters only.
 	Name string
 	// Parameters is their number.
 	Parameters int64
@@ -21,7 +21,7 @@ const usualVocabulary = 128_000
 // usualAspect is Hidden / Layers of models of usual proportions: 128 for Llama 2 7B, Llama 3 8B and GPT-3 175B, 102 for Llama 3 70B.
 const usualAspect = 128
 
-// Proportioned is a model of which only the number of parameters is known: 12 x Layers x Hidden^2 of them in layers (Narayanan et al., arXiv 2104.04473,
+// Proportioned returns a model known by its number of parameters only: 12 x Layers x Hidden^2 of them in layers (Narayanan et al., arXiv 2104.04473,
 // section 2), with 128 times as wide a residual stream as it has layers.
 func Proportioned(parameters int64) Model {
 	layers := max(1, root(parameters/(12*usualAspect*usualAspect), 3))

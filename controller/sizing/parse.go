@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// ErrModel indicates that a description of a training cannot be read; the text says which part.
+// ErrModel indicates that a description of a training cannot be read; the text names the part.
 var ErrModel = errors.New("describing a training")
 
-// What a description that does not say it is taken for: no sharding, all activations, gradients that add up, and a sequence at a time.
+// The defaults of a description: no sharding, all activations, gradients that add up, and a sequence at a time.
 const (
 	usualSequence = 4096
 	usualRank     = 64
@@ -21,8 +21,8 @@ const (
 	mostModel     = 100_000_000_000_000
 )
 
-// Parse reads a description of a training: key=value, separated by commas, of which only parameters has to be there (8B, 350M, or a whole number). The others are method,
-// precision, optimizer, sharding (none, zero1, zero2, zero3 or fsdp), activations, batch, sequence and rank. The error is an ErrModel.
+// Parse reads a description of a training: key=value, separated by commas; only parameters is required (8B, 350M, or a whole number). The others are method, precision,
+// optimizer, sharding (none, zero1, zero2, zero3 or fsdp), activations, batch, sequence and rank. The error is an ErrModel.
 func Parse(text string) (Training, error) {
 	out := Training{
 		Method:      Full,

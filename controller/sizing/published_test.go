@@ -27,13 +27,13 @@ const (
 	titan  = "torchtitan benchmarks, llama3_h100_202412, table 2"
 )
 
-// published is a figure that others have measured or computed, and the training of which it is.
+// published is a figure that others have measured or computed, and its training.
 type published struct {
 	source, what string
 	figure, unit float64
 	training     sizing.Training
 	devices      int64
-	// of computes what the figure is about; nil for the peak of a device.
+	// of computes the quantity of the figure; nil for the peak of a device.
 	of func(sizing.Estimate) int64
 }
 
@@ -95,9 +95,10 @@ func states(estimate sizing.Estimate) int64 {
 	return sum
 }
 
-// figures are all figures whose settings the sources state, and of those of README's first table whose settings follow from the shipped
-// configuration: README says 2 sequences of all rows, and the configuration of 405B has 1 (with 2 the error is 20.3 %). Left out are: full fine-tuning of 70B (its parameters are in the host's memory), and the first row of the flags
-// (sequences of any length).
+// figures returns all figures with settings that the sources state, or that follow, for README's first table, from the
+// shipped configuration: README states 2 sequences for all rows, and the configuration of 405B has 1 (with 2 the error
+// is 20.3 %). Left out are: full fine-tuning of 70B (its parameters are in the host's memory), and the first row of the
+// flags (sequences of any length).
 func figures(t *testing.T) []published {
 	t.Helper()
 	eightB, threeB, seventyB := model(t, "llama3_1/8B"), model(t, "llama3_2/3B"), model(t, "llama3_3/70B")
@@ -146,8 +147,8 @@ func figures(t *testing.T) []published {
 	}
 }
 
-// TestPublishedFigures holds the model against figures of others. What is off by more than 20 % fails; the errors are in docs/auto-resources.md, which this test
-// writes.
+// TestPublishedFigures compares the model with published figures. An error of more than 20 % fails; the errors are in
+// docs/auto-resources.md, which this test writes.
 func TestPublishedFigures(t *testing.T) {
 	var text strings.Builder
 	fmt.Fprint(&text, "| source | training | published | computed | error |\n| --- | --- | --- | --- | --- |\n")
@@ -190,7 +191,7 @@ func TestPublishedFigures(t *testing.T) {
 // page is the page that shows the figures.
 const page = "../../docs/auto-resources.md"
 
-// compareBlock holds a block of the page against what it is to be, or writes it.
+// compareBlock compares a block of the page with its expected text, or writes it.
 func compareBlock(t *testing.T, command, text string) {
 	t.Helper()
 	content, err := os.ReadFile(page)

@@ -11,10 +11,11 @@ const (
 	DoRA  Method = "dora"
 )
 
-// Precision is in what numbers a model is trained.
+// Precision is the number format in which a model is trained.
 type Precision string
 
-// The precisions. Mixed keeps a 32-bit copy of what is trained beside the 16-bit one with which it computes, and 32-bit optimizer states.
+// The precisions. Mixed has a 32-bit copy of the trained parameters beside the 16-bit one with which it computes, and
+// 32-bit optimizer states.
 const (
 	BFloat16 Precision = "bf16"
 	Mixed    Precision = "mixed"
@@ -32,7 +33,7 @@ const (
 	SGD            Optimizer = "sgd"
 )
 
-// Sharding is a stage of ZeRO: it says of which state each device holds its part only. FSDP is ShardAll, DDP is Unsharded.
+// Sharding is a stage of ZeRO: it names the state that is divided among the devices. FSDP is ShardAll, DDP is Unsharded.
 type Sharding int
 
 // The stages.
@@ -43,7 +44,7 @@ const (
 	ShardAll
 )
 
-// Activations names those activations of a layer that are kept for the backward pass.
+// Activations names those activations of a layer that are saved for the backward pass.
 type Activations string
 
 // The choices: all of them, the inputs of layers, or these in the host's memory.
@@ -66,7 +67,7 @@ const (
 // lossChunks is into how many parts torchtune's losses split a batch.
 const lossChunks = 8
 
-// Training is a training, as far as its memory depends on it.
+// Training holds the properties of a training on which its memory depends.
 type Training struct {
 	Model       Model
 	Method      Method
@@ -79,9 +80,9 @@ type Training struct {
 	Rank int64
 	// Batch is the number of sequences that a device has at a time, Sequence the number of tokens of each.
 	Batch, Sequence int64
-	// ChunkedLoss says that the loss is computed for an eighth of a batch at a time.
+	// ChunkedLoss is set if the loss is computed for an eighth of a batch at a time.
 	ChunkedLoss bool
-	// Compiled says that torch.compile makes the kernels.
+	// Compiled is set if torch.compile makes the kernels.
 	Compiled bool
 }
 

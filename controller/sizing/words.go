@@ -17,7 +17,7 @@ func (e Estimate) String() string {
 	return strings.Join(parts, " + ") + " = " + giB(e.Bytes) + " " + e.Peak
 }
 
-// String says what is trained, and how.
+// String describes the method, the model and the settings of a training.
 func (t Training) String() string {
 	parts := []string{string(t.Precision), string(t.Optimizer)}
 	if t.Method != Full {
@@ -43,7 +43,7 @@ func methodName(method Method) string {
 // billions prints a number of parameters.
 func billions(number int64) string { return fmt.Sprintf("%.2f billion", float64(number)/1e9) }
 
-// sharded says how devices share a training.
+// sharded describes the sharding over the devices.
 func (t Training) sharded(devices int64) string {
 	if devices == 1 {
 		return ""
@@ -66,7 +66,7 @@ func plural(count int64, noun string) string {
 	return fmt.Sprintf("%d %ss", count, noun)
 }
 
-// device says what a device is and has.
+// device returns a device's product and memory.
 func (c candidate) device() string {
 	if c.product == "" {
 		return giB(c.memory)
@@ -83,7 +83,7 @@ func (c candidate) words(work Work) string {
 	return text
 }
 
-// tooSmall says what the nearest candidate lacks.
+// tooSmall returns the reason why the nearest candidate does not suffice.
 func (c candidate) tooSmall(work Work) string {
 	text := fmt.Sprintf("nothing fits: even %s (%s) are too few: %s", c.shape(), c.device(), c.need(work))
 	if work.Bound != "" && (work.MostNodes > 0 || work.MostDevices > 0) {
@@ -95,7 +95,7 @@ func (c candidate) tooSmall(work Work) string {
 	return text
 }
 
-// need says what the training needs of each device, and what each may give.
+// need returns the training's need of memory on each device, and a device's usable memory.
 func (c candidate) need(work Work) string {
 	return fmt.Sprintf(
 		"%s, %s%s, needs %s on each device, and %d %% of its memory are %s",

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// answer is what a request is answered with: a code and a JSON object.
+// answer is the response to a request: a code and a JSON object.
 type answer struct {
 	code int
 	body any
@@ -20,7 +20,7 @@ type answer struct {
 // accepted echoes a report.
 func accepted(report Report) answer { return answer{code: http.StatusOK, body: report} }
 
-// failed is an error as the API server would tell it.
+// failed is an error in the API server's form.
 func failed(code int, reason metav1.StatusReason, message string) answer {
 	return answer{code: code, body: metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
@@ -32,7 +32,7 @@ func notFound(message string) answer {
 	return failed(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 }
 
-// forbidden does not say why: whoever asks could learn which jobs and pods there are.
+// forbidden gives no reason: a reason would disclose which jobs and pods exist.
 func forbidden() answer {
 	return failed(http.StatusForbidden, metav1.StatusReasonForbidden, "Forbidden")
 }
@@ -49,21 +49,21 @@ func internal() answer {
 	return failed(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error")
 }
 
-// tooMany asks to come back later. Kubeflow Trainer has no such answer: there one job makes all others wait.
+// tooMany asks the client to retry later. Kubeflow Trainer has no such answer: there one job makes all others wait.
 func tooMany(retryAfter time.Duration) answer {
 	result := failed(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Too many requests")
 	result.retryAfter = retryAfter
 	return result
 }
 
-// unavailable asks to come back later, for the API server has no time.
+// unavailable asks the client to retry later, because the API server is overloaded.
 func unavailable(retryAfter time.Duration) answer {
 	result := failed(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "Service unavailable")
 	result.retryAfter = retryAfter
 	return result
 }
 
-// send writes the answer. A client that went away is no concern of ours.
+// send writes the answer. Errors of a disconnected client are ignored.
 func (a answer) send(writer http.ResponseWriter) {
 	content, err := json.Marshal(a.body)
 	if err != nil {

@@ -38,8 +38,8 @@ func readReport(writer http.ResponseWriter, request *http.Request) (Report, erro
 	return ParseReport(content)
 }
 
-// ParseReport reads a report. Fields that nobody knows are passed over, as by Kubeflow Trainer: its SDK may be newer than
-// we are. What values may be is the CRD's business.
+// ParseReport reads a report. Unknown fields are passed over, as by Kubeflow Trainer: its SDK may be newer than we are.
+// The CRD restricts the values.
 func ParseReport(content []byte) (Report, error) {
 	var report Report
 	if err := json.Unmarshal(content, &report); err != nil {
@@ -52,7 +52,7 @@ func ParseReport(content []byte) (Report, error) {
 }
 
 // printable reports whether an instant can be read again after it was written: an offset from UTC can move it out of the
-// years that have four digits, and a TrainJob with such a text could not be read by anybody.
+// years that have four digits, and a TrainJob with such a text could not be read by any client.
 func printable(instant time.Time) bool {
 	year := instant.UTC().Year()
 	return year >= 0 && year <= 9999

@@ -11,7 +11,7 @@ type counters struct {
 	delays                            prometheus.Histogram
 }
 
-// newCounters registers the metrics; waiting is how many reports wait to be written.
+// newCounters registers the metrics; waiting returns the number of reports that wait to be written.
 func newCounters(registry prometheus.Registerer, waiting func() float64) counters {
 	const namespace, subsystem = "lockstep", "status_server"
 	factory := promauto.With(registry)

@@ -1,7 +1,7 @@
-// Package statusserver takes reports of how far trainings are, from the pods that train, and writes them into the status
-// of their TrainJobs. The contract is Kubeflow Trainer's (KEP-2779); docs/trainer-status.md is for those who report.
+// Package statusserver accepts progress reports from training pods, and writes them into the status of their TrainJobs.
+// The contract is Kubeflow Trainer's (KEP-2779); docs/trainer-status.md is for authors of trainers.
 //
-// A report goes through one file after another: which job it is about and what is answered (handler.go, answer.go), a
-// token that claims to be meant for that (token.go), the proof that it is a token of one of the job's pods (identity.go),
-// how often that may be (limits.go), what the report says (body.go), and the one field that is written (write.go).
+// A report passes through one file after another: its job and the answer (handler.go, answer.go), a token with the
+// job's audience (token.go), the proof that it is a token of one of the job's pods (identity.go), the limits of these
+// proofs (limits.go), the report's content (body.go), and the one field that is written (write.go).
 package statusserver

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Handler is what the server answers with, without a network.
+// Handler returns the server's handler, without a network.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// WriteDue writes what is due by the server's clock, and returns when it is written.
+// WriteDue writes the reports that are due by the server's clock, and returns when they are written.
 func (s *Server) WriteDue(ctx context.Context) {
 	for {
 		slots := newSlots()
@@ -28,14 +28,14 @@ func (s *Server) Settle() {
 	}
 }
 
-// ForgetIdle forgets jobs that report no more, and returns how many are left.
+// ForgetIdle forgets jobs that no longer report, and returns the number of jobs left.
 func (s *Server) ForgetIdle() int {
 	s.writer.held.forgetIdle()
 	jobs, _ := s.writer.held.count()
 	return jobs
 }
 
-// dueAt is how many jobs are due at an instant.
+// dueAt returns the number of jobs that are due at an instant.
 func (h *held) dueAt(now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

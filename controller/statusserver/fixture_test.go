@@ -38,17 +38,17 @@ import (
 
 const namespace = "team-a"
 
-// start is when the fixture's clock starts.
+// start returns the time at which the fixture's clock starts.
 func start() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
 
-// world is a status server, and a cluster in which tokens are what they say.
+// world is a status server, and a cluster in which tokens are the names that they prove.
 type world struct {
 	t        testing.TB
 	clock    *clocktesting.FakePassiveClock
 	cluster  client.WithWatch
 	server   *statusserver.Server
 	registry *prometheus.Registry
-	// reviews counts TokenReviews. review, if set, changes what the API server says of a token; writing is called before
+	// reviews counts TokenReviews. review, if set, changes the API server's review of a token; writing is called before
 	// each write.
 	reviews atomic.Int64
 	review  func(*authenticationv1.TokenReviewStatus)
@@ -57,7 +57,7 @@ type world struct {
 	reviewing func(context.Context) error
 }
 
-// errStored is what writing returns instead of having the report stored.
+// errStored is returned by writing instead of having the report stored.
 var errStored = errors.New("stored")
 
 func newWorld(tb testing.TB, objects ...client.Object) *world {
@@ -128,8 +128,8 @@ func (w *world) options() statusserver.Options {
 	}
 }
 
-// proofsOnly is a client that must not be used to write reports, and writesOnly one that must not be used to prove who somebody is: behind
-// each is a limit, and what spends the other's makes that wait.
+// proofsOnly is a client that must not be used to write reports, and writesOnly one that must not be used to prove
+// identities: each has a limit, and a call by the wrong one would delay the other's.
 type (
 	proofsOnly struct{ client.Client }
 	writesOnly struct{ client.Client }
@@ -158,7 +158,7 @@ func (c writesOnly) Get(
 	return c.Client.Get(ctx, key, object, opts...)
 }
 
-// believe is the API server, to which a token says in its third part whose it is: namespace/pod/uid.
+// believe is the API server's review: the third part of a token names its pod as namespace/pod/uid.
 func believe(spec authenticationv1.TokenReviewSpec) authenticationv1.TokenReviewStatus {
 	parts := strings.Split(spec.Token, ".")
 	whose, err := base64.RawURLEncoding.DecodeString(parts[2])
@@ -238,14 +238,14 @@ func (w *world) send(method, path, token, body string) *httptest.ResponseRecorde
 	return response
 }
 
-// pass lets time pass, and what is due by then be written.
+// pass lets time pass, and writes the reports that are due by then.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.server.WriteDue(w.t.Context())
 }
 
-// status is what the job's trainerStatus is by now, when all is written that is due.
+// status returns the job's trainerStatus when all is written that is due.
 func (w *world) status(job string) *trainerv1alpha1.TrainerStatus {
 	w.t.Helper()
 	w.pass(0)
@@ -302,7 +302,7 @@ func (c *tally) Add(job string) {
 	c.byJob[job]++
 }
 
-// Count is how many there were.
+// Count returns the number of them.
 func (c *tally) Count(job string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-// What was accepted when the server ends is written, also what would have waited, and the server ends.
+// Reports accepted before the server ends are written, also those that are not due, and the server ends.
 func TestServer_EndWritesWhatIsHeld(t *testing.T) {
 	w := newWorld(t, append(family("train"), family("other")...)...)
 	var written tally
@@ -62,8 +62,8 @@ func TestServer_EndWritesWhatIsHeld(t *testing.T) {
 	}
 }
 
-// A replica that loses its lease flushes while the server still ends. What is being written by then is waited for, and what cannot be written
-// in time is counted.
+// A replica that loses its lease flushes while the server still ends. It waits for writes in progress, and counts
+// reports that cannot be written in time.
 func TestServer_FlushWaitsForWhatIsBeingWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers bool // whether the API server answers before Flush has to end
@@ -122,8 +122,8 @@ func TestServer_FlushWaitsForWhatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// A request whose proof is under way when the server ends is answered, and what it reports is written by Flush. Beyond five seconds the sender
-// is not told that its report was accepted, for nobody writes it any more.
+// A request with a proof under way when the server ends is answered, and Flush writes its report. After five seconds
+// the sender gets no acceptance, because the report is no longer written.
 func TestServer_FlushWritesWhatIsAcceptedMeanwhile(t *testing.T) {
 	for name, inTime := range map[string]bool{"in time": true, "too late": false} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,8 @@ func TestServer_FlushWritesWhatIsAcceptedMeanwhile(t *testing.T) {
 	}
 }
 
-// At the end the cache follows the cluster no more. What another one wrote into the TrainJob since is in conflict with what it shows.
+// At the end the cache no longer follows the cluster. A later write of another client to the TrainJob conflicts with
+// the cached version.
 func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	options := w.options()
@@ -186,8 +187,8 @@ func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
 	}
 }
 
-// The cache shows a job that was deleted since, and of whose name there is another one. What the first one's pod reports is not written into the
-// second.
+// The cache shows a job that was deleted and replaced by another one of its name. The report of the first one's pod is
+// not written into the second.
 func TestReports_OfAJobThatWasReplacedUnseen(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	options := w.options()
@@ -220,7 +221,7 @@ func TestReports_OfAJobThatWasReplacedUnseen(t *testing.T) {
 	}
 }
 
-// stale is a cache that shows each TrainJob as it was first.
+// stale is a cache that shows the first version of each TrainJob.
 type stale struct {
 	client.Client
 
@@ -242,7 +243,7 @@ func (s *stale) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	return nil
 }
 
-// An API server that answers nothing holds up the end as long as it may, and no longer.
+// An API server without answers delays the end by the permitted time, and no longer.
 func TestServer_FlushIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, family("train")...)

@@ -10,8 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-// FuzzBody holds that any body is answered with the code that is documented, is held only if it says something, and that
-// an echo says again what was read.
+// FuzzBody checks that any body is answered with the documented code, that only a report with content is held, and that
+// the echo repeats the parsed report.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `null`, `[]`, `{"trainerStatus":{}}`, `{"trainerStatus":null}`, progress(50), progress(-1), `{"trainerStatus":`,

@@ -24,11 +24,12 @@ import (
 )
 
 const (
-	// patience is how long one request may take, from its first byte to its answer.
+	// patience is the longest time of one request, from its first byte to its answer.
 	patience = 10 * time.Second
-	// asking is how long a request may wait for the API server. What is left of patience is for the answer that there was none.
+	// asking is the time for which a request may wait for the API server. The rest of patience is for the answer that
+	// it timed out.
 	asking = 8 * time.Second
-	// crowded is when to come back if too many proofs are under way, or the API server has no time for one.
+	// crowded is the client's retry delay if too many proofs are under way, or the API server is too busy for one.
 	crowded = time.Second
 )
 
@@ -44,14 +45,14 @@ type handler struct {
 	reports    *prometheus.CounterVec
 }
 
-// ServeHTTP answers one request, whatever happens.
+// ServeHTTP answers one request, in any case.
 func (h *handler) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	result := h.safely(writer, request)
 	h.requests.WithLabelValues(strconv.Itoa(result.code)).Inc()
 	result.send(writer)
 }
 
-// safely makes an answer of a panic: one report that nobody thought of must not take all others with it.
+// safely makes an answer of a panic: one unforeseen report must not take all others with it.
 func (h *handler) safely(writer http.ResponseWriter, request *http.Request) (result answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -127,7 +128,7 @@ func (h *handler) identify(
 		return nil, member{}, new(tooMany(wait))
 	}
 	if err != nil {
-		// Only who has a token of the job's namespace may know that there is no such job.
+		// Only a client with a token of the job's namespace may learn that there is no such job.
 		if _, denied := h.identities.podOf(ctx, token, key); denied != nil {
 			return nil, member{}, new(refusal(ctx, denied))
 		}
@@ -163,7 +164,7 @@ func refusal(ctx context.Context, err error) answer {
 	}
 }
 
-// overloaded reports whether the API server had no time: the same request may succeed later.
+// overloaded reports whether the API server was overloaded: the same request may succeed later.
 func overloaded(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsServiceUnavailable(err) || utilnet.IsTimeout(err)

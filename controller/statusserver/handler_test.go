@@ -24,7 +24,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-func TestAReportIsWrittenAndEchoed(t *testing.T) {
+func TestHandler_WritesAndEchoesReport(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	code, body := w.post("train", token("train-pod", "train"), progress(40))
 	if code != http.StatusOK || body != progress(40) {
@@ -39,7 +39,7 @@ func TestAReportIsWrittenAndEchoed(t *testing.T) {
 		t.Errorf("trainerStatus (-want +got):\n%s", diff)
 	}
 
-	// A report replaces the one before: what it does not say is gone.
+	// A report replaces the previous one: fields that it lacks are removed.
 	w.pass(5 * time.Second)
 	code, _ = w.post(
 		"train",
@@ -65,8 +65,8 @@ func TestReports_OfOtherNamespacesAreRefused(t *testing.T) {
 	}
 }
 
-// Somebody else, a controller that was here before or a hand, may have written what a report replaces.
-func TestAReportWinsOverOthers(t *testing.T) {
+// Another writer, such as an earlier controller or a user, may have written the status that a report replaces.
+func TestHandler_ReportWinsOverOtherWriters(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	job := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"trainerStatus": map[string]any{
 		"progressPercentage": int64(1), "lastUpdatedTime": "2026-11-22T09:00:00Z",
@@ -86,7 +86,7 @@ func TestAReportWinsOverOthers(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestHandler_AnswersByRequest(t *testing.T) {
 	const path = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/team-a/trainjobs/train/status"
 	good := token("train-pod", "train")
 	for name, test := range map[string]struct {
@@ -147,7 +147,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What the API server would refuse is refused before it is accepted, with the field.
+// A report that the API server would refuse is refused before it is accepted, with the field.
 func TestReport_OutOfBounds(t *testing.T) {
 	const now = `"lastUpdatedTime":"2026-11-22T10:00:00Z"`
 	for body, says := range map[string]string{
@@ -169,13 +169,13 @@ func TestReport_OutOfBounds(t *testing.T) {
 	}
 }
 
-// A report is accepted before it is written. What the write meets decides what becomes of it.
+// A report is accepted before it is written. The error of the write decides whether it is retried.
 func TestReport_WriteMeets(t *testing.T) {
 	resource := schema.GroupResource{Group: trainerv1alpha1.Group, Resource: "trainjobs"}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: trainerv1alpha1.Group, Kind: "TrainJob"}, "train", nil)
 	for name, test := range map[string]struct {
 		err error
-		// tries are the writes within a minute, the last of which succeeds if it is more than one.
+		// tries are the writes within a minute; if there are several, the last one succeeds.
 		tries  int
 		result string
 	}{
@@ -216,7 +216,7 @@ func TestReport_WriteMeets(t *testing.T) {
 			if got := w.metric(name); got != float64(max(1, test.tries-1)) {
 				t.Errorf("%s is %v", name, got)
 			}
-			// Whatever happened, the next report is written.
+			// In each case, the next report is written.
 			w.writing = nil
 			w.post("train", token("train-pod", "train"), progress(100))
 			w.pass(statusserver.Spacing)
@@ -227,7 +227,7 @@ func TestReport_WriteMeets(t *testing.T) {
 	}
 }
 
-func TestAPanicIsOneAnswer(t *testing.T) {
+func TestHandler_PanicIsOneAnswer(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	w.review = func(*authenticationv1.TokenReviewStatus) { panic("nobody thought of it") }
 	if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != 500 ||

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// firstRetry is how long a write waits that failed; each further failure of the job doubles it, up to Period.
+	// firstRetry is the delay of a write after a failure; each further failure of the job doubles it, up to Period.
 	firstRetry = time.Second
-	// mostDoublings keep the doubled wait in range.
+	// mostDoublings limits the doubled wait.
 	mostDoublings = 5
 )
 
@@ -23,8 +23,8 @@ type taken struct {
 	uid types.UID
 }
 
-// take returns the job that is due first, if it is due at the horizon. Its report is not handed out again before written, retry or drop
-// says how it went.
+// take returns the job that is due first, if it is due at the horizon. Its report is not handed out again before
+// written, conflict, retry or drop reports the result.
 func (h *held) take(horizon time.Time) (taken, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,8 +39,8 @@ func (h *held) take(horizon time.Time) (taken, bool) {
 	return taken{key: entry.key, uid: entry.uid}, true
 }
 
-// hurry orders what waits by its arrival. Jobs that still report do so to another replica within seconds; a report that arrived longer ago may be
-// its job's last.
+// hurry orders the waiting reports by their arrival. Jobs that still report do so to another replica within seconds; a
+// report that arrived longer ago may be its job's last.
 func (h *held) hurry() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,16 +50,17 @@ func (h *held) hurry() {
 	heap.Init(&h.queue)
 }
 
-// write is a report that goes over one version of a TrainJob.
+// write is a report to be written over one version of a TrainJob.
 type write struct {
 	key    client.ObjectKey
 	base   string
 	status *trainerv1alpha1.TrainerStatus
-	// at is when the report arrived.
+	// at is the time at which the report arrived.
 	at time.Time
 }
 
-// confirm looks at a taken job once more. ok is false if nothing is to be written by the horizon: another replica was faster.
+// confirm checks a taken job once more. ok is false if nothing is to be written by the horizon: another replica was
+// faster.
 func (h *held) confirm(object *trainerv1alpha1.TrainJob, horizon time.Time) (write, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,7 +80,8 @@ func (h *held) confirm(object *trainerv1alpha1.TrainJob, horizon time.Time) (wri
 	return write{key: entry.key, base: entry.base, status: entry.writing.status, at: entry.writing.at}, true
 }
 
-// written takes note of a write that succeeded, and of the TrainJob's version by then. A report that arrived meanwhile is looked at soon.
+// written takes note of a write that succeeded, and of the TrainJob's version by then. A report that arrived meanwhile
+// is checked soon.
 func (h *held) written(uid types.UID, version string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,12 +96,12 @@ func (h *held) written(uid types.UID, version string) {
 	h.finish(entry, now)
 }
 
-// conflict puts a report back whose TrainJob is not the one that the cache showed.
+// conflict requeues a report whose TrainJob is not the version that the cache showed.
 func (h *held) conflict(uid types.UID) {
 	h.again(uid, func(*reporting) time.Duration { return conflictWait })
 }
 
-// retry puts a report back whose write failed.
+// retry requeues a report whose write failed.
 func (h *held) retry(uid types.UID) {
 	h.again(uid, func(entry *reporting) time.Duration {
 		wait := min(Period, firstRetry<<min(entry.failures, mostDoublings))
@@ -132,7 +134,7 @@ func (h *held) drop(uid types.UID) {
 	h.finish(entry, entry.notBefore)
 }
 
-// finish is done with the report that was being written. A newer one is looked at when it is due.
+// finish is done with the report that was being written. A newer one is checked when it is due.
 func (h *held) finish(entry *reporting, due time.Time) {
 	if entry.next == entry.writing {
 		entry.next = nil
@@ -142,7 +144,7 @@ func (h *held) finish(entry *reporting, due time.Time) {
 	entry.writing = nil
 }
 
-// forget forgets a job that is gone.
+// forget removes a deleted job.
 func (h *held) forget(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

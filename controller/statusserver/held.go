@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	// idleJob is how long a job that does not report is remembered. What is forgotten with it is read from its TrainJob again.
+	// idleJob is the time for which a job that does not report is remembered. Its state is read from its TrainJob again
+	// afterwards.
 	idleJob = 5 * time.Minute
-	// conflictWait is how long a write waits for a cache that showed an older TrainJob than there is.
+	// conflictWait is the time that a write waits for a cache that showed an outdated TrainJob.
 	conflictWait = time.Second
 	// spread is the part of Period over which jobs' writes are strewn, so that replicas rarely write the same job at once.
 	spread = 4 * time.Second
 )
 
-// outcome is what became of a report that was accepted.
+// outcome is the fate of a report that was accepted.
 type outcome string
 
 const (
@@ -34,8 +35,8 @@ const (
 	outcomeUnchanged outcome = "unchanged"
 )
 
-// held keeps the newest report of each job until it is written. It holds one report of at most BodyLimit bytes for each TrainJob
-// whose pods have proven that they are.
+// held stores the newest report of each job until it is written: one report of at most BodyLimit bytes for each
+// TrainJob with an authenticated pod.
 type held struct {
 	clock clock.PassiveClock
 	salt  string
@@ -52,19 +53,19 @@ type reporting struct {
 	limiter flowcontrol.PassiveRateLimiter
 	// period is Period for this job and replica, less up to spread.
 	period time.Duration
-	// lastSeen is when the job reported last, and looked when its TrainJob was read last.
+	// lastSeen is the time of the job's last report, and looked that of the last read of its TrainJob.
 	lastSeen, looked time.Time
 
 	standing standing
-	// base is the resourceVersion over which the next write goes, and written the one that the last write made.
+	// base is the resourceVersion that the next write replaces, and written the one that the last write made.
 	base, written string
 	// next is the newest report that is not written yet, and writing the one that is being written, next unless a newer one arrived since; nil
 	// for none. While there is writing, there is next.
 	next, writing *report
-	// due is when next is to be written, and notBefore holds it back after a failure.
+	// due is the time at which next is to be written, and notBefore holds it back after a failure.
 	due, notBefore time.Time
 	failures       int
-	// place is where the job is in the queue; -1 if it is not in it.
+	// place is the job's index in the queue; -1 if it is not in it.
 	place int
 }
 
@@ -119,10 +120,11 @@ func (r *reporting) latest() standing {
 	return r.standing
 }
 
-// look takes over what the TrainJob shows. What another replica wrote since the last look counts as written when its trainer sent it, but after
-// that look and not in the future: the next write is neither early nor late by more than a report takes. It counts as heard now, so that no
-// older report replaces it. What stood when this replica first looked counts as written
-// at an instant that is different for each job, so that the jobs of a replica that starts are not all due at once.
+// look adopts the TrainJob's status. A report that another replica wrote since the last look counts as written when its
+// trainer sent it, but after that look and not in the future: the next write is neither early nor late by more than a
+// report's travel time. It counts as received now, so that no older report replaces it. A report that this replica's
+// first look finds counts as written at an instant that is different for each job, so that the jobs of a starting
+// replica are not all due at once.
 func (h *held) look(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Time) {
 	defer func() { entry.looked = now }()
 	if order, err := resourceversion.CompareResourceVersion(
@@ -150,7 +152,8 @@ func (h *held) look(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Ti
 	}
 }
 
-// plan puts the job into the queue. A report that stands already is not written again. The caller has looked at the job.
+// plan puts the job into the queue. A report that stands already is not written again. The caller has called look for
+// the job.
 func (h *held) plan(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Time) {
 	if entry.writing != nil {
 		return // put into the queue when that is done
@@ -165,7 +168,7 @@ func (h *held) plan(entry *reporting, job *trainerv1alpha1.TrainJob, now time.Ti
 	h.enqueue(entry, later(due, entry.notBefore))
 }
 
-// share is a part of a duration that differs by job, replica and what it is for.
+// share returns a part of a duration that differs by job, replica and purpose.
 func (h *held) share(purpose string, uid types.UID, of time.Duration) time.Duration {
 	const parts = 1 << 16
 	hash := sha256.Sum256([]byte(h.salt + purpose + string(uid)))
@@ -187,14 +190,14 @@ func (h *held) unqueue(entry *reporting) {
 	}
 }
 
-// count is how many jobs reported not long ago, and for how many of them a report waits.
+// count returns the number of jobs that reported not long ago, and the number of those with a report that waits.
 func (h *held) count() (jobs, waiting int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.jobs), len(h.queue)
 }
 
-// unwritten is of how many jobs a report waits or is being written.
+// unwritten returns the number of jobs with a report that waits or is being written.
 func (h *held) unwritten() (jobs int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,7 +209,7 @@ func (h *held) unwritten() (jobs int) {
 	return jobs
 }
 
-// forgetIdle forgets jobs that report no more, so that those that are over or deleted take no memory.
+// forgetIdle forgets jobs that no longer report, so that ended or deleted jobs use no memory.
 func (h *held) forgetIdle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

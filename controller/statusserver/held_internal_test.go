@@ -13,7 +13,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// virtual is a cluster of jobs in virtual time: whatever is due is written at once, at so many writes a second.
+// virtual is a cluster of jobs in virtual time: due reports are written at once, at so many writes a second.
 type virtual struct {
 	clock   *clocktesting.FakePassiveClock
 	held    *held
@@ -45,10 +45,10 @@ func (v *virtual) report(i int) report {
 	return report{status: status, by: member{uid: v.jobs[i].UID, created: ten().Add(-time.Hour)}, at: now}
 }
 
-// write writes what is due, so many at most, and returns how many were.
+// write writes at most so many due reports, and returns their number.
 func (v *virtual) write(most int) int { return v.writeUntil(time.Time{}, most) }
 
-// writeUntil writes what is due until the horizon, or until now if that is later.
+// writeUntil writes the reports that are due until the horizon, or until now if that is later.
 func (v *virtual) writeUntil(until time.Time, most int) int {
 	for count := range most {
 		horizon := later(v.clock.Now(), until)
@@ -70,8 +70,8 @@ func (v *virtual) writeUntil(until time.Time, most int) int {
 	return most
 }
 
-// A replica that starts meets 10,000 jobs that report every five seconds. With 450 writes a second, what stands is never older than half a
-// minute and the time between two reports, and no second has more than its share of writes.
+// A replica that starts meets 10,000 jobs that report every five seconds. With 450 writes a second, the standing report
+// is never older than half a minute and the time between two reports, and no second has more than its share of writes.
 func TestHeld_TenThousandJobsAfterARestart(t *testing.T) {
 	const jobs, every, perSecond, step = 10_000, 5, 450, 100 * time.Millisecond
 	v := newVirtual(jobs)
@@ -103,8 +103,8 @@ func TestHeld_TenThousandJobsAfterARestart(t *testing.T) {
 	}
 }
 
-// A replica to which a job did not report for minutes sees late what another one wrote. It must not take the report in the TrainJob for one
-// of minutes ago whose clock is ahead, and write an older one over it.
+// A replica to which a job did not report for minutes sees another replica's write late. It must not take the report in
+// the TrainJob for one of minutes ago with a clock that is ahead, and write an older one over it.
 func TestHeld_SeesAnotherReplicasWriteLate(t *testing.T) {
 	v := newVirtual(1)
 	v.held.admit(v.jobs[0])
@@ -208,7 +208,7 @@ func TestHeld_HurryWritesFirstWhatIsNotSaidAgain(t *testing.T) {
 	}
 }
 
-// More than can be written is written in turn: nobody starves, and only the newest of each waits.
+// More than can be written is written in turn: no job starves, and only the newest of each waits.
 func TestHeld_MoreThanCanBeWritten(t *testing.T) {
 	const jobs, perSecond = 250, 5
 	v := newVirtual(jobs)

@@ -30,36 +30,37 @@ import (
 )
 
 const (
-	// Believed is how long a proof is believed before it is renewed.
+	// Believed is the time for which a proof is believed before it is renewed.
 	Believed = time.Minute
-	// Lapses is how long a proof is believed at most, where renewing it fails or has to wait. A token's own end is looked at each time.
+	// Lapses is the longest time for which a proof is believed, where renewing it fails or has to wait. A token's own
+	// expiry is checked each time.
 	Lapses = 10 * time.Minute
-	// headroom is how many times as many renewals there may be as jobs need.
+	// headroom is the ratio of possible renewals to needed ones.
 	headroom = 1.25
 )
 
-// errDenied indicates somebody who is none of the job's pods. Its text is for the log.
+// errDenied indicates a caller that is none of the job's pods. Its text is for the log.
 var errDenied = errors.New("not a pod of this TrainJob")
 
-// identities proves that a token is one of a job's pods'. The token alone says that the API server gave it to a pod for
-// this audience, and anybody who may create pods can ask for that; so the pod must be one that the job has made.
+// identities proves that a token is one of a job's pods'. The token alone proves that the API server gave it to a pod
+// for this audience, and any user who may create pods can ask for that; so the pod must be one that the job has made.
 //
 // A proof costs three calls and is believed for a minute. From then on it is renewed beside the requests, by one TokenReview: that the pod
 // is the job's cannot change, only that it exists. Renewals are limited, so that with many jobs each is renewed less often.
 type identities struct {
-	// cached reads TrainJobs and JobSets; live asks the API server, for pods come and go faster than caches follow.
+	// cached reads TrainJobs and JobSets; live asks the API server, because pods change faster than caches follow.
 	cached client.Reader
 	live   client.Client
 	clock  clock.PassiveClock
 	known  *lru.Cache
-	// perSecond and renewals limit renewals; jobs is how many jobs report.
+	// perSecond and renewals limit renewals; jobs is the number of jobs that report.
 	perSecond float32
 	renewals  flowcontrol.PassiveRateLimiter
 	jobs      func() int
 	proofs    *prometheus.CounterVec
-	// proving and renewing bound how many proofs are under way.
+	// proving and renewing bound the number of proofs under way.
 	proving, renewing seats
-	// running are the renewals that are going on.
+	// running are the renewals in progress.
 	running sync.WaitGroup
 }
 
@@ -80,7 +81,7 @@ func newIdentities(options Options, jobs func() int, proofs *prometheus.CounterV
 	}
 }
 
-// seen is a token, which is not kept itself, and what it was proven for.
+// seen is a token, by its hash only, and the job that it was proven for.
 type seen struct {
 	token [sha256.Size]byte
 	job   types.UID
@@ -92,18 +93,18 @@ type member struct {
 	created time.Time
 }
 
-// proof is what was proven of a token.
+// proof is the proven identity of a token.
 type proof struct {
 	member
 
-	// at is when, and jobSet the version of the JobSet by then.
+	// at is the time of the proof, and jobSet the version of the JobSet by then.
 	at       time.Time
 	jobSet   string
 	renewing *atomic.Bool
 }
 
-// knows returns the pod whose token was proven for the job not long ago. If that was longer ago than a minute, or the JobSet has changed
-// since, so that its pods may be others, the proof is renewed meanwhile.
+// knows returns the pod whose token was proven for the job and has not lapsed. A proof that is older than the interval,
+// or than the JobSet's last change, after which its pods may be others, is renewed in the background.
 func (i *identities) knows(ctx context.Context, token string, job *trainerv1alpha1.TrainJob) (member, bool) {
 	key := seen{sha256.Sum256([]byte(token)), job.UID}
 	found, _ := i.known.Get(key)
@@ -136,8 +137,8 @@ func (i *identities) jobSetVersion(ctx context.Context, job *trainerv1alpha1.Tra
 	return jobSet.ResourceVersion
 }
 
-// renew proves a known token again, beside the request that brought it, if there is a renewal left. A pod that is gone is unknown afterwards; an API
-// server that does not answer changes nothing until the proof lapses.
+// renew proves a known token again, in parallel to its request, if there is a renewal left. A deleted pod is unknown
+// afterwards; an API server that does not answer changes nothing until the proof lapses.
 func (i *identities) renew(
 	ctx context.Context, token string, key seen, job types.NamespacedName, known proof, jobSet string,
 ) {
@@ -191,7 +192,8 @@ func (i *identities) prove(ctx context.Context, token string, job *trainerv1alph
 	return proven, nil
 }
 
-// review asks the API server which pod's token it is. Its signature, its end and that its pod still exists are looked at there.
+// review asks the API server which pod's token it is. The review checks its signature, its expiry and the existence of
+// its pod.
 func (i *identities) review(
 	ctx context.Context, token string, job types.NamespacedName,
 ) (pod string, uid types.UID, err error) {
@@ -217,7 +219,7 @@ func (i *identities) review(
 	return names[0], types.UID(uids[0]), nil
 }
 
-// podOf gets the pod whose token it is.
+// podOf returns the pod that owns the token.
 func (i *identities) podOf(ctx context.Context, token string, job types.NamespacedName) (*corev1.Pod, error) {
 	name, uid, err := i.review(ctx, token, job)
 	if err != nil {

@@ -28,8 +28,9 @@ func audience() string {
 	return plan.StatusAudience(types.NamespacedName{Namespace: namespace, Name: "train"})
 }
 
-// Whoever is none of the job's pods is refused, always in the same words. What cannot be good is not shown to the API server.
-func TestStrangersAreRefused(t *testing.T) {
+// Senders other than the job's pods are refused, always in the same words. Tokens that cannot be valid are not sent to
+// the API server.
+func TestIdentity_StrangersAreRefused(t *testing.T) {
 	later := start().Add(time.Hour).Unix()
 	mine := map[string]any{"aud": audience(), "exp": later}
 	for name, test := range map[string]struct {
@@ -119,8 +120,8 @@ func without(i int) func([]client.Object) []client.Object {
 	return func(objects []client.Object) []client.Object { return slices.Delete(objects, i, i+1) }
 }
 
-// Only who has a token of the namespace is told that there is no such job.
-func TestAJobThatIsGone(t *testing.T) {
+// Only a sender with a token of the namespace gets the answer that there is no such job.
+func TestIdentity_DeletedJobNeedsToken(t *testing.T) {
 	w := newWorld(t, without(0)(family("train"))...)
 	request := func(token string) (int, string) {
 		return w.send(http.MethodPost, "/apis/"+audience(), token, progress(1)).Code, ""
@@ -243,7 +244,7 @@ func TestToken_WithoutAnAPIServer(t *testing.T) {
 	}
 }
 
-// An API server that has no time for a proof is no fault: the sender is asked to come back, before its own patience of ten seconds ends.
+// An overloaded API server is no fault: the sender is asked to retry, before its own timeout of ten seconds ends.
 func TestProof_AnAPIServerWithoutTime(t *testing.T) {
 	reviews := schema.GroupResource{Group: authenticationv1.GroupName, Resource: "tokenreviews"}
 	for name, test := range map[string]struct {
@@ -318,8 +319,8 @@ func (c *copying) Get(ctx context.Context, key client.ObjectKey, object client.O
 	return c.Client.Get(ctx, key, object, opts...)
 }
 
-// A job of the same name is another job: nobody is believed for it who was for the first one.
-func TestAJobOfTheSameName(t *testing.T) {
+// A job of the same name is another job: a pod that was believed for the first one is not believed for it.
+func TestIdentity_JobOfTheSameNameIsAnother(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != 200 {
 		t.Fatalf("%d", code)

@@ -8,17 +8,18 @@ import (
 	"github.com/lockstep-project/lockstep/controller/ratelimit"
 )
 
-// How often is enough. A trainer reports every 5 s at most (Kubeflow's SDK), so these only stop what runs wild.
+// How often is enough. A trainer reports every 5 s at most (Kubeflow's SDK), so these only stop faulty clients.
 const (
 	jobPerSecond, jobBurst           = 1, 10
 	strangerPerSecond, strangerBurst = 2, 20
 	sourcePerSecond, sourceBurst     = 20, 100
-	// remembered is how many tokens are kept; those not used for the longest time are forgotten first. A replica has 10,000 jobs that report,
-	// some of them with several pods.
+	// remembered is the number of tokens that are retained; those not used for the longest time are forgotten first. A replica has 10,000
+	// jobs that report, some of them with several pods.
 	remembered = ratelimit.Remembered
-	// callsPerProof is what the proof of an identity costs the API server: a TokenReview, a Pod and a Job.
+	// callsPerProof is the number of calls to the API server by which an identity is proven: a TokenReview, a Pod and a
+	// Job.
 	callsPerProof = 3
-	// renewalShare is the part of the calls for proofs that goes into proving known tokens again: a tenth.
+	// renewalShare is the share of the calls for proofs that is used to prove known tokens again: a tenth.
 	renewalShare = 10
 )
 
@@ -41,9 +42,9 @@ func (s seats) take() bool {
 
 func (s seats) leave() { <-s }
 
-// limits are the limits on those who have proven nothing yet. Jobs whose pods have proven that they are have one each (held.go).
+// limits are the limits on clients that are not authenticated. Jobs with an authenticated pod have one each (held.go).
 type limits struct {
-	// strangers limits what is to be proven, for each job from each address; sources for each address; proofs in all.
+	// strangers limits proofs for each job from each address; sources for each address; proofs in all.
 	strangers, sources, proofs *ratelimit.Buckets
 }
 
@@ -58,13 +59,14 @@ func newLimits(queriesPerSecond float32, burst int, c clock.PassiveClock) limits
 	}
 }
 
-// stranger is who has proven nothing yet: a job is only what it claims.
+// stranger is a caller that has proven nothing yet: its job is only claimed.
 type stranger struct {
 	source, namespace, name string
 }
 
-// admit lets a stranger prove who it is. The narrowest limit is asked first, so that it protects the wider ones. One address can claim any
-// number of jobs, so the limit of the address also bounds how many of them are remembered.
+// admit takes a proof from the limits for an unauthenticated client. The narrowest limit is evaluated first, so that it
+// protects the wider ones. One address can claim any number of jobs, so the limit of the address also bounds the number
+// of jobs that are remembered.
 func (l limits) admit(who stranger) (wait time.Duration, ok bool) {
 	if !l.strangers.TakeWith(who, func() bool { return l.sources.Take(who.source) }) {
 		return max(l.strangers.Wait(), l.sources.Wait()), false

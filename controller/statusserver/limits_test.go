@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-// TestAJobIsLimited floods with 100 reports a second for a minute of virtual time.
-func TestAJobIsLimited(t *testing.T) {
+// TestLimits_ReportsOfOneJob floods with 100 reports a second for a minute of virtual time.
+func TestLimits_ReportsOfOneJob(t *testing.T) {
 	w := newWorld(t, append(family("flood"), family("train")...)...)
 	codes := map[int]int{}
 	for i := range 6000 {
@@ -42,9 +42,9 @@ func TestAJobIsLimited(t *testing.T) {
 	}
 }
 
-// TestAFloodDelaysNobody sends 300 reports at once over the network, to an API server that takes none of that job's any
-// more: what another job reports meanwhile is written, and of the flood one report is under way.
-func TestAFloodDelaysNobody(t *testing.T) {
+// TestLimits_FloodDelaysNoOtherJob sends 300 reports at once over the network, to an API server that takes none of that
+// job's any more: reports of another job are written meanwhile, and of the flood one report is under way.
+func TestLimits_FloodDelaysNoOtherJob(t *testing.T) {
 	w := newWorld(t, append(family("flood"), family("train")...)...)
 	var written tally
 	stuck := make(chan struct{})
@@ -97,8 +97,8 @@ func (w *world) report(with *http.Client, base, job string) int {
 	return response.StatusCode
 }
 
-// TestTokenReviewsAreLimited floods with tokens that are not what they claim to be.
-func TestTokenReviewsAreLimited(t *testing.T) {
+// TestLimits_TokenReviews floods the server with forged tokens.
+func TestLimits_TokenReviews(t *testing.T) {
 	for name, test := range map[string]struct {
 		job  func(i int) string
 		most int64
@@ -130,8 +130,9 @@ func TestTokenReviewsAreLimited(t *testing.T) {
 	}
 }
 
-// After a restart all pods prove who they are at once, to an API server that is slow. A bounded number of proofs is under way and the rest is
-// asked to come back, so that what known pods report is written meanwhile; nobody is refused for good.
+// After a restart all pods prove their identity at once, with a slow API server. A bounded number of proofs is under
+// way and the other senders are asked to retry, so that reports of known pods are written meanwhile; no pod is refused
+// for good.
 func TestProofs_UnderWayAreBounded(t *testing.T) {
 	const jobs, most = 60, 32
 	var objects []client.Object
@@ -183,7 +184,7 @@ func TestProofs_UnderWayAreBounded(t *testing.T) {
 	}
 }
 
-// reviewsSince returns how many TokenReviews there were since an earlier count, once there were enough or 10 s have passed.
+// reviewsSince returns the number of TokenReviews since an earlier count, once there were enough or 10 s have passed.
 func (w *world) reviewsSince(earlier, enough int64) int64 {
 	for range 1000 {
 		if w.reviews.Load()-earlier >= enough {
@@ -194,7 +195,7 @@ func (w *world) reviewsSince(earlier, enough int64) int64 {
 	return w.reviews.Load() - earlier
 }
 
-// Renewals are bounded too: an API server that is slow is not asked to renew the proofs of all pods at once.
+// Renewals are bounded too: the proofs of all pods are not renewed at once by a slow API server.
 func TestRenewals_UnderWayAreBounded(t *testing.T) {
 	const jobs, most = 30, 16
 	var objects []client.Object
@@ -220,7 +221,7 @@ func TestRenewals_UnderWayAreBounded(t *testing.T) {
 	}
 	close(release)
 	w.server.Settle()
-	for range 2 { // those that had no seat come back, and all are renewed in the end
+	for range 2 { // those without a seat retry, and all are renewed in the end
 		reportAll()
 		w.server.Settle()
 	}

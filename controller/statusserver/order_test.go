@@ -37,13 +37,13 @@ func (b *behind) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	}
 	b.seen = append(b.seen, *job.DeepCopy())
 	const most = 3
-	b.seen = b.seen[max(0, len(b.seen)-1-b.chance.IntN(most)):] // it never goes back
+	b.seen = b.seen[max(0, len(b.seen)-1-b.chance.IntN(most)):] // versions only increase
 	b.seen[0].DeepCopyInto(job)
 	return nil
 }
 
-// Reports of one job reach three replicas in any order, each with a cache that is behind. What stands never gets older, and the
-// last report stands in the end.
+// Reports of one job reach three replicas in any order, each with a cache that is behind. The standing report never
+// gets older, and the last report stands in the end.
 func TestReports_OverReplicasNeverGoBack(t *testing.T) {
 	for seed := range uint64(40) {
 		chance := rand.New(rand.NewPCG(seed, 0))
@@ -185,7 +185,7 @@ func TestReports_OfADeletedJob(t *testing.T) {
 	}
 }
 
-// stands is what the job shows by now; nothing more is written.
+// stands returns the status that the job shows; nothing more is written.
 func (w *world) stands(job string) *trainerv1alpha1.TrainerStatus {
 	w.t.Helper()
 	var found trainerv1alpha1.TrainJob

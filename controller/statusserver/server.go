@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// idle is how long a connection is kept that says nothing.
+	// idle is the time after which a silent connection is closed.
 	idle = 2 * time.Minute
-	// farewell is how long requests may take that are being answered when the server ends.
+	// farewell is the time for requests in progress when the server ends.
 	farewell = 5 * time.Second
 	// headerLimit is room for a token of any size that the API server makes.
 	headerLimit = 32 << 10
@@ -33,23 +33,24 @@ const (
 // errNotServing indicates a server that does not listen yet.
 var errNotServing = errors.New("the status server does not listen yet")
 
-// Options are what a server is made of. All fields but Salt and Class are required.
+// Options are the parts of a server. All fields but Salt and Class are required.
 type Options struct {
 	// Address is host:port; without a host, all addresses.
 	Address string
-	// GetCertificate gives the certificate to serve with, as it is by then; an error means that there is none yet.
+	// GetCertificate returns the current serving certificate; an error means that there is none yet.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Cached reads TrainJobs and JobSets from a cache.
 	Cached client.Reader
-	// Proofs reads past caches and asks whose a token is, and Writes writes reports. Each is the server's own, with a limit of its own of
-	// QueriesPerSecond and Burst, both above 0: neither waits for the other, nor does a reconciliation for either.
+	// Proofs reads past caches and reviews tokens, and Writes writes reports. Each is the server's own, with a limit of
+	// its own of QueriesPerSecond and Burst, both above 0: neither waits for the other, nor does a reconciliation for
+	// either.
 	Proofs, Writes   client.Client
 	QueriesPerSecond float32
 	Burst            int
 	Clock            clock.PassiveClock
 	// Salt strews the writes of this replica; replicas with different ones rarely write the same job at once.
 	Salt string
-	// Class are the jobs whose reports are taken: those that this controller handles.
+	// Class are the jobs from which reports are accepted: those that this controller handles.
 	Class class.Class
 	// Registry takes the server's metrics.
 	Registry prometheus.Registerer
@@ -62,7 +63,7 @@ type Server struct {
 	handler     http.Handler
 	writer      *writer
 	serving     atomic.Pointer[net.TCPAddr]
-	// started says that Start was called, and ended is closed when it has returned.
+	// started is set once Start was called, and ended is closed when it has returned.
 	started atomic.Bool
 	ended   chan struct{}
 }
@@ -96,7 +97,7 @@ func New(options Options) *Server {
 // NeedLeaderElection is false: a pod may reach any replica.
 func (*Server) NeedLeaderElection() bool { return false }
 
-// Start serves until ctx ends, and then until what is being answered is answered and what is being written is written. It may be called once.
+// Start serves until ctx ends, and then until the answers and writes in progress are complete. It may be called once.
 func (s *Server) Start(ctx context.Context) error {
 	s.started.Store(true)
 	defer close(s.ended)
@@ -141,7 +142,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// startWriting writes what is due until the returned function is called.
+// startWriting writes due reports until the returned function is called.
 func (s *Server) startWriting(ctx context.Context) (finish func()) {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
@@ -152,8 +153,9 @@ func (s *Server) startWriting(ctx context.Context) (finish func()) {
 	}
 }
 
-// Flush writes what is held when Start has returned, until ctx ends. It is apart from Start so that another replica can lead meanwhile. A manager
-// that loses its lease does not wait for Start, so Flush does: reports are accepted until then.
+// Flush writes the held reports after Start has returned, until ctx ends. It is apart from Start so that another
+// replica can lead meanwhile. A manager that loses its lease does not wait for Start, so Flush does: reports are
+// accepted until then.
 func (s *Server) Flush(ctx context.Context) {
 	if s.started.Load() {
 		select {
@@ -177,5 +179,5 @@ func (s *Server) Ready(*http.Request) error {
 	return nil
 }
 
-// Listens is where the server listens; nil if it does not.
+// Listens returns the address on which the server listens; nil if it does not.
 func (s *Server) Listens() *net.TCPAddr { return s.serving.Load() }

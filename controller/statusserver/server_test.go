@@ -58,7 +58,7 @@ func certificate(tb testing.TB) (*tls.Certificate, *x509.CertPool) {
 	return &pair, roots
 }
 
-// run starts a server, waits until it listens, and returns what stops it.
+// run starts a server, waits until it listens, and returns the function that stops it.
 func run(tb testing.TB, server *statusserver.Server) (stop func() error) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
@@ -80,8 +80,8 @@ func run(tb testing.TB, server *statusserver.Server) (stop func() error) {
 	}
 }
 
-// The certificate is asked for at each handshake, so that a renewed one is served at once; and readyz waits for the first.
-func TestTheCertificateIsAskedForEachTime(t *testing.T) {
+// The certificate is read at each handshake, so that a renewed one is served at once; and readyz waits for the first.
+func TestServer_ReadsCertificatePerHandshake(t *testing.T) {
 	errNone := errors.New("none yet")
 	var current *tls.Certificate
 	server := statusserver.New(statusserver.Options{
@@ -120,7 +120,7 @@ func TestTheCertificateIsAskedForEachTime(t *testing.T) {
 	}
 }
 
-func TestATakenPortIsAnError(t *testing.T) {
+func TestServer_TakenPortIsAnError(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -18,13 +18,13 @@ func bearer(header http.Header) string {
 	return words[1]
 }
 
-// claims are what a token says of itself. Nothing of it is proven until the API server has seen the signature.
+// claims are a token's own statements. Nothing of them is proven until the API server has seen the signature.
 type claims struct {
 	audiences []string
 	expires   time.Time
 }
 
-// readClaims reads a token's claims; ok is false for what is no JSON Web Token.
+// readClaims reads a token's claims; ok is false if it is no JSON Web Token.
 func readClaims(token string) (read claims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -15,8 +15,8 @@ const (
 	longestText = 64
 )
 
-// Validate returns what the CRD would refuse in a report, as the API server would say it; nil for nothing. A report is answered before it is
-// written, so that this is the last moment to refuse it.
+// Validate returns the CRD's refusal of a report, in the API server's form; nil for a valid report. A report is
+// answered before it is written, so that this is the last moment to refuse it.
 func Validate(job string, status *trainerv1alpha1.TrainerStatus) error {
 	path := field.NewPath("status", "trainerStatus")
 	var faults field.ErrorList

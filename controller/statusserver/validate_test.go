@@ -21,7 +21,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-// A report is answered before it is written, so Validate must refuse what the CRD refuses, in either version, and nothing else.
+// A report is answered before it is written, so Validate must refuse the reports that the CRD refuses, in either
+// version, and no others.
 func TestValidate_RefusesWhatTheCRDRefuses(t *testing.T) {
 	metrics := func(count int) []trainerv1alpha1.Metric {
 		all := make([]trainerv1alpha1.Metric, count)

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// Period is how long a report that changes no decision waits at most before it is written, the newest one only.
+	// Period is the longest time for which a report that changes no decision waits before it is written, the newest one
+	// only.
 	Period = 30 * time.Second
 	// Spacing is the time between two writes of one job, unless its training is complete. An estimate that swings with every report is
 	// written no more often than Kubeflow's SDK reports.
@@ -23,11 +24,11 @@ const (
 	complete = 100
 )
 
-// report is what a pod said about its job.
+// report is a pod's report about its job.
 type report struct {
 	status *trainerv1alpha1.TrainerStatus
 	by     member
-	// at is when it arrived.
+	// at is the time of its arrival.
 	at time.Time
 }
 
@@ -37,9 +38,9 @@ type standing struct {
 	status *trainerv1alpha1.TrainerStatus
 	// pod reported it; empty if it was written by another replica or before this one started.
 	pod types.UID
-	// since is when it was written, at the earliest.
+	// since is the earliest time at which it may have been written.
 	since time.Time
-	// heard is when it arrived, at the latest: of a report that another replica took, when this one first saw it.
+	// heard is the latest time of its arrival: of a report that another replica took, when this one first saw it.
 	heard time.Time
 }
 
@@ -59,7 +60,7 @@ func (s standing) precedes(pod member) bool {
 	return s.pod != pod.uid && s.instant().Before(pod.created)
 }
 
-// instant is the time of the standing report, as its trainer's clock says.
+// instant is the time of the standing report by its trainer's clock.
 func (s standing) instant() time.Time {
 	said, latest := s.status.LastUpdatedTime.Time, s.heard.Add(clocksApart)
 	if said.After(latest) {
@@ -68,8 +69,9 @@ func (s standing) instant() time.Time {
 	return said
 }
 
-// due is when a report has to be written over the standing one: after the period, if it changes no decision. That is long ago, if it changes a
-// decision or is what a user waits for: of those that are late, the one that has been late for longest goes first.
+// due returns the time at which a report has to be written over the standing one: after the period, if it changes no
+// decision. The time is past if it changes a decision or a user waits for it: the report that is overdue for longest is
+// written first.
 func (s standing) due(job *trainerv1alpha1.TrainJob, r report, now time.Time, period time.Duration) time.Time {
 	switch {
 	case s.status == nil:
@@ -106,7 +108,7 @@ func metricNames(status *trainerv1alpha1.TrainerStatus) []string {
 	return names
 }
 
-// same reports whether two reports say the same. Times are compared to the second, as they are stored.
+// same reports whether two reports are equal. Times are compared to the second, as they are stored.
 func same(a, b *trainerv1alpha1.TrainerStatus) bool {
 	if a == nil || b == nil {
 		return a == b

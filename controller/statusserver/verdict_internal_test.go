@@ -12,7 +12,7 @@ import (
 // ten is the instant at which the standing report of these tests was written.
 func ten() time.Time { return time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC) }
 
-// said is a report of ten o'clock, changed.
+// said returns a changed report of ten o'clock.
 func said(change func(*trainerv1alpha1.TrainerStatus)) *trainerv1alpha1.TrainerStatus {
 	status := &trainerv1alpha1.TrainerStatus{
 		ProgressPercentage: new(
@@ -28,8 +28,8 @@ func said(change func(*trainerv1alpha1.TrainerStatus)) *trainerv1alpha1.TrainerS
 	return status
 }
 
-// What changes a decision or is waited for is written at once, but no more often than every five seconds; everything else waits for
-// half a minute.
+// A report that changes a decision, or for which a user waits, is written at once, but no more often than every five
+// seconds; everything else waits for half a minute.
 func TestStanding_Due(t *testing.T) {
 	const soon, now, late = 2 * time.Second, 0, 40 * time.Second
 	for name, test := range map[string]struct {
@@ -38,7 +38,7 @@ func TestStanding_Due(t *testing.T) {
 		report   func(*trainerv1alpha1.TrainerStatus)
 		pod      member
 		job      func(*trainerv1alpha1.TrainJob)
-		// after is when it arrives, and waits how much later it is due.
+		// after is the time of its arrival, and waits the time until it is due.
 		after, waits time.Duration
 	}{
 		"the first":         {none: true, after: soon, waits: now},
@@ -142,7 +142,7 @@ func TestStanding_SupersededBy(t *testing.T) {
 	first := member{uid: "first", created: ten().Add(-time.Hour)}
 	second := member{uid: "second", created: ten().Add(20 * time.Second)}
 	for name, test := range map[string]struct {
-		stands, report, arrives time.Duration // as the trainer's clock says, and ours, after ten
+		stands, report, arrives time.Duration // by the trainer's clock, and by ours, after ten
 		pod                     member
 		want                    bool
 	}{

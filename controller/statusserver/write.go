@@ -15,11 +15,12 @@ import (
 // controllers.
 const fieldManager = "trainer-status"
 
-// apply replaces the job's trainerStatus and returns the job's new version. What an earlier report said and this one does not is gone. It is
-// a conflict if the job is not of the version that the report was compared with, or is another one of the same name.
+// apply replaces the job's trainerStatus and returns the job's new version. Fields that only an earlier report had are
+// removed. It is a conflict if the job is not of the version that the report was compared with, or is another one of
+// the same name.
 //
-// A merge patch costs the API server as much (BENCH.md), and would leave fields that Kubeflow Trainer could not take away: those of an
-// updater stay when an applier of the same name drops them.
+// A merge patch costs the API server as much (BENCH.md), and would leave fields that Kubeflow Trainer could not remove:
+// those of an updater stay when an applier of the same name drops them.
 func (w write) apply(ctx context.Context, cluster client.Client) (version string, err error) {
 	content, err := json.Marshal(w.status)
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// writers is how many reports are written at a time.
+	// writers is the number of reports that are written at a time.
 	writers = 32
-	// glance is how often the writer looks for reports that are due.
+	// glance is the interval at which the writer looks for reports that are due.
 	glance = 100 * time.Millisecond
-	// sweep is how often it forgets idle jobs.
+	// sweep is the interval at which it forgets idle jobs.
 	sweep = time.Minute
 )
 
@@ -37,7 +37,7 @@ type writer struct {
 	delays prometheus.Observer
 }
 
-// The results of a write, as lockstep_status_server_writes_total tells them.
+// The results of a write, as lockstep_status_server_writes_total counts them.
 const (
 	resultWritten  = "written"
 	resultConflict = "conflict"
@@ -54,7 +54,7 @@ func (w *writer) run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) { w.writeDue(ctx, slots) }, glance)
 }
 
-// writeDue starts writing what is due, one job after the other.
+// writeDue starts the due writes, one job after the other.
 func (w *writer) writeDue(ctx context.Context, s *slots) {
 	for ctx.Err() == nil {
 		horizon := w.clock.Now()
@@ -62,19 +62,19 @@ func (w *writer) writeDue(ctx context.Context, s *slots) {
 		if !ok {
 			return
 		}
-		// What is being written when the server ends is written.
+		// A write in progress when the server ends is completed.
 		s.do(func() { w.safely(context.WithoutCancel(ctx), w.cached, next, horizon) })
 	}
 }
 
-// drain writes all that is held, whether it is due or not, the earliest reports first. It repeats what fails until ctx ends, and returns how many
-// reports are left, those included that are being written.
+// drain writes all that is held, whether it is due or not, the earliest reports first. It repeats failed writes until
+// ctx ends, and returns the number of reports that are left, those in progress included.
 func (w *writer) drain(ctx context.Context) (left int) {
 	w.held.hurry()
 	reader, horizon := w.cached, w.clock.Now().Add(Period)
 	_ = wait.PollUntilContextCancel(ctx, glance, true, func(ctx context.Context) (bool, error) {
 		w.pass(ctx, reader, horizon)
-		// The cache may have ended, and shows for ever what was in conflict.
+		// The cache may have ended, and would show the conflicting version for ever.
 		reader = w.live
 		return w.held.unwritten() == 0, nil
 	})
@@ -112,7 +112,7 @@ func (s *slots) do(something func()) {
 	})
 }
 
-// safely writes one job's report. One that nobody thought of must not take all others with it.
+// safely writes one job's report. An unforeseen one must not take all others with it.
 func (w *writer) safely(ctx context.Context, reader client.Reader, next taken, horizon time.Time) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -151,7 +151,7 @@ func (w *writer) write(ctx context.Context, reader client.Reader, next taken, ho
 	w.delays.Observe(w.clock.Since(confirmed.at).Seconds())
 }
 
-// settle decides what becomes of a report that could not be written.
+// settle retries or drops a report that could not be written.
 func (w *writer) settle(ctx context.Context, uid types.UID, err error) {
 	log := klog.FromContext(ctx)
 	result := resultFailed

@@ -25,8 +25,8 @@ import (
 type Action string
 
 const (
-	// ActionKeep leaves a running JobSet alone until its job is suspended, and of a suspended one with volume claims what JobSet does
-	// not let change.
+	// ActionKeep leaves a running JobSet alone until its job is suspended, and the immutable fields of a suspended
+	// JobSet with volume claims.
 	ActionKeep Action = "keep"
 	// ActionNone leaves a finished job alone.
 	ActionNone Action = "none"
@@ -36,7 +36,7 @@ const (
 	ActionUnchanged Action = "unchanged"
 	// ActionPatch changes fields of a suspended JobSet.
 	ActionPatch Action = "patch"
-	// ActionReplace deletes a suspended JobSet and creates it again, because JobSet does not let the fields change.
+	// ActionReplace deletes a suspended JobSet and creates it again, because its changed fields are immutable.
 	ActionReplace Action = "replace"
 	// ActionCreate creates the JobSet, which does not exist yet.
 	ActionCreate Action = "create"
@@ -49,12 +49,12 @@ type Adoption struct {
 	Action Action `json:"action"`
 	// Fields are the paths in the JobSet at which the two controllers differ. Those of a running JobSet differ after a suspension.
 	Fields []string `json:"fields,omitempty"`
-	// Reason says why a job is skipped or blocked, or what has to be done by hand.
+	// Reason is the cause for which a job is skipped or blocked, or the manual step that it needs.
 	Reason string `json:"reason,omitempty"`
 }
 
-// PreviewAdoption returns what this controller would do first with a job. Client must be a dry-run client: the JobSet is applied with
-// it. The error is the API server's.
+// PreviewAdoption returns this controller's first action for a job. Client must be a dry-run client: the JobSet is
+// applied with it. The error is the API server's.
 func (r *Reconciler) PreviewAdoption(ctx context.Context, job *trainerv1alpha1.TrainJob) (Adoption, error) {
 	switch {
 	case !r.Class.Handles(job):
@@ -128,7 +128,7 @@ func (r *Reconciler) tryJobSet(ctx context.Context, planned, there *jobsetv1alph
 // that they share, the pods would not be a gang. Where PodGroups are custom resources, the label suffices.
 var errDropsGroups = errors.New("JobSet drops the schedulingGroup of pods here: gangs need JobSet 0.12 or later")
 
-// keepsGroups reports whether what the API server made of a planned JobSet has the field with the groups of its pods.
+// keepsGroups reports whether the API server stored the field with the pods' groups of a planned JobSet.
 func keepsGroups(planned *jobsetv1alpha2.JobSet, made *unstructured.Unstructured) bool {
 	var kept jobsetv1alpha2.JobSet
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(made.Object, &kept); err != nil {
@@ -141,13 +141,13 @@ func keepsGroups(planned *jobsetv1alpha2.JobSet, made *unstructured.Unstructured
 		})
 }
 
-// isVerdict reports whether an error is the answer to this request for good, like that of a policy or of a webhook that knows no dry run,
-// and not a fault that may be gone the next time.
+// isVerdict reports whether an error is the final answer to this request, like that of a policy or of a webhook without
+// dry-run support, and not a transient fault.
 func isVerdict(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// refusedJobSet returns what follows from JobSet's refusal of a dry run.
+// refusedJobSet returns the action after JobSet's refusal of a dry run.
 func refusedJobSet(planned, there *jobsetv1alpha2.JobSet, refusal error) (Adoption, error) {
 	switch {
 	case there == nil:
@@ -170,7 +170,7 @@ func refusedJobSet(planned, there *jobsetv1alpha2.JobSet, refusal error) (Adopti
 	return Adoption{Action: ActionReplace, Fields: fields}, nil
 }
 
-// bothContents returns as JSON what is applied of a planned JobSet, and the JobSet that is there.
+// bothContents returns as JSON the applied fields of a planned JobSet, and the existing JobSet.
 func bothContents(
 	planned, there *jobsetv1alpha2.JobSet,
 ) (asked *unstructured.Unstructured, before map[string]any, err error) {
@@ -185,8 +185,9 @@ func bothContents(
 	return content, before, nil
 }
 
-// PreviewReturn returns what has to be done with a job before Kubeflow Trainer can have it back. Kubeflow Trainer renders JobSets
-// that differ from Lockstep's, and retries for ever where a suspended one does not take that.
+// PreviewReturn returns the action that a job needs before Kubeflow Trainer can manage it again. Kubeflow Trainer
+// renders JobSets that differ from Lockstep's, and retries for ever where a suspended JobSet does not permit the
+// change.
 func (r *Reconciler) PreviewReturn(ctx context.Context, job *trainerv1alpha1.TrainJob) (Adoption, error) {
 	manager := managerOf(job)
 	switch {
@@ -234,7 +235,7 @@ func (r *Reconciler) PreviewReturn(ctx context.Context, job *trainerv1alpha1.Tra
 	}, nil
 }
 
-// keptInGroups is the answer for a running JobSet that goes back to Kubeflow Trainer.
+// keptInGroups is the answer for a running JobSet that returns to Kubeflow Trainer.
 func keptInGroups(jobSet *jobsetv1alpha2.JobSet) Adoption {
 	kept := Adoption{Action: ActionKeep}
 	if groups := plan.GroupsOf(jobSet); len(groups) > 0 {

@@ -158,7 +158,7 @@ func dropGroups(jobSet map[string]any) {
 	}
 }
 
-// JobSet 0.11, which Kubeflow Trainer 2.2 brings, does not know the field by which the pods of a gang find their group.
+// JobSet 0.11, which Kubeflow Trainer 2.2 installs, does not know the field that names the group of a gang's pods.
 func TestPreviewAdoption_JobSetsThatDropGroups(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.dropsGroups = true
@@ -169,7 +169,7 @@ func TestPreviewAdoption_JobSetsThatDropGroups(t *testing.T) {
 	}
 }
 
-// The dry run says what the controller then does.
+// The dry run reports the controller's later action.
 func TestPreviewAdoption_UnchangedAfterAdoption(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()

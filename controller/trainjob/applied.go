@@ -17,19 +17,19 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// rememberedObjects bounds the memory of what was applied: some dozen bytes each.
+// rememberedObjects bounds the remembered applies: some dozen bytes each.
 const rememberedObjects = 65536
 
-// applied remembers what was last applied of an object and which version of it that was. Each change of its
-// JobSet's status and of its own has a suspended job looked at, and to apply what is there already costs as much as to apply something new. It
-// is for objects that the cache shows only in part, and for those that others keep changing; what a restart must not forget, intact.go knows. The
-// zero value remembers nothing yet.
+// applied remembers the last applied content of an object and the object's version then. Each change of its own or its
+// JobSet's status requeues a suspended job, and a repeated apply costs as much as a new one. It is for objects that the
+// cache shows only in part, and for those that other writers change all the time; intact.go covers the facts that must
+// survive a restart. The zero value remembers nothing.
 type applied struct {
 	once  sync.Once
 	known *lru.Cache
 }
 
-// mark is one state of one object: what was asked for, and the version that the API server made of it.
+// mark is one state of one object: the hash of the applied content, and the version that resulted.
 type mark struct {
 	content [sha256.Size]byte
 	version string
@@ -40,13 +40,13 @@ func (a *applied) memory() *lru.Cache {
 	return a.known
 }
 
-// holds reports whether the object of that identity is still what was made of the same content.
+// holds reports whether the object of that UID still has the version that resulted from the same content.
 func (a *applied) holds(uid types.UID, now mark) bool {
 	last, known := a.memory().Get(uid)
 	return known && uid != "" && last == now
 }
 
-// knows reports whether this process has applied the object of that identity.
+// knows reports whether this process has applied the object of that UID.
 func (a *applied) knows(uid types.UID) bool {
 	_, known := a.memory().Get(uid)
 	return known
@@ -62,7 +62,8 @@ func markOf(content *unstructured.Unstructured, version string) (mark, error) {
 	return mark{content: sha256.Sum256(text), version: version}, nil
 }
 
-// applyJobSet applies a JobSet, unless the one that is there is what applying it would make of it, or is as it was applied last.
+// applyJobSet applies a JobSet, unless the existing one equals the result of applying it, or has not changed since it was
+// applied last.
 func (r *Reconciler) applyJobSet(ctx context.Context, planned frozenPlan, there *jobsetv1alpha2.JobSet) error {
 	content, err := jobSetContent(planned.JobSet, there)
 	if err != nil {
@@ -79,7 +80,7 @@ func (r *Reconciler) applyJobSet(ctx context.Context, planned frozenPlan, there 
 	if err != nil {
 		return err
 	}
-	// Its status is not ours, so what counts is its generation, and what we put into its metadata, which has none.
+	// Its status is not ours, so only its generation counts, and our entries in its metadata, which has no generation.
 	if there != nil && r.applied.holds(there.UID, now) && within(planned.JobSet.Labels, there.Labels) &&
 		within(planned.JobSet.Annotations, there.Annotations) {
 		return nil
@@ -90,12 +91,12 @@ func (r *Reconciler) applyJobSet(ctx context.Context, planned frozenPlan, there 
 	if err := r.applyUnstructured(ctx, content); err != nil {
 		return err
 	}
-	now.version = strconv.FormatInt(content.GetGeneration(), 10) // the answer has taken the place of what was asked
+	now.version = strconv.FormatInt(content.GetGeneration(), 10) // the answer has replaced the request
 	r.applied.remember(content.GetUID(), now)
 	return nil
 }
 
-// jobSetContent returns what is applied of a planned JobSet over the one that is there, nil if there is none.
+// jobSetContent returns the applied fields of a planned JobSet over the existing one, which is nil if there is none.
 func jobSetContent(planned, there *jobsetv1alpha2.JobSet) (*unstructured.Unstructured, error) {
 	content, err := plan.Applicable(withFixed(planned, there))
 	if err != nil {
@@ -105,8 +106,8 @@ func jobSetContent(planned, there *jobsetv1alpha2.JobSet) (*unstructured.Unstruc
 	return content, nil
 }
 
-// applyConfig applies what of a ConfigMap only metadata is known of, unless that shows that it is what is wanted, or it is as it was
-// applied last.
+// applyConfig applies a ConfigMap that is known by its metadata only, unless that shows that it is the wanted one, or that it has
+// not changed since it was applied last.
 func (r *Reconciler) applyConfig(ctx context.Context, config, have client.Object) error {
 	if intact(have, config) {
 		return nil
@@ -118,7 +119,7 @@ func (r *Reconciler) applyConfig(ctx context.Context, config, have client.Object
 	return r.applyVersion(ctx, content, have)
 }
 
-// applyVersion applies an object of which each version counts, unless it is as it was applied last.
+// applyVersion applies an object, unless its resourceVersion and content have not changed since the last apply.
 func (r *Reconciler) applyVersion(ctx context.Context, content *unstructured.Unstructured, have client.Object) error {
 	dropEmptyMetadata(content.Object)
 	now, err := markOf(content, have.GetResourceVersion())

@@ -9,9 +9,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// TestWhatIsThereIsNotAppliedAgain holds when a suspended job's JobSet is left alone: while nobody asks for anything else, and
-// nobody has changed it.
-func TestWhatIsThereIsNotAppliedAgain(t *testing.T) {
+// TestReconcile_UnchangedJobSetIsNotReapplied holds when a suspended job's JobSet is left alone: while no other content
+// is wanted, and no other client has changed it.
+func TestReconcile_UnchangedJobSetIsNotReapplied(t *testing.T) {
 	runtime := torch()
 	runtime.Spec.Template.Labels = map[string]string{"team": "a"}
 	w := newWorld(t, plan.Options{}, runtime, trainJob(suspend(true)))

@@ -22,15 +22,15 @@ import (
 const (
 	// fieldManager owns the fields that are applied. It is upstream's, so that a cluster can change controllers.
 	fieldManager = "trainer"
-	// waitForGroup is the time until the next look at an earlier PodGroup or JobSet that has not gone yet.
+	// waitForGroup is the requeue delay while an earlier PodGroup or JobSet is not deleted yet.
 	waitForGroup = time.Second
 )
 
-// ErrForeign indicates that an object of the name that a TrainJob needs belongs to somebody else.
+// ErrForeign indicates that an object of the name that a TrainJob needs belongs to another object.
 var ErrForeign = errors.New("it exists and belongs to another object")
 
-// apply makes the planned objects real, groups and files before the pods that need them. It waits, which is no error, while an
-// earlier group or JobSet of the same name has not gone yet.
+// apply creates the planned objects, groups and files before the pods that need them. It waits, which is no error,
+// while an earlier group or JobSet of the same name is not deleted yet.
 func (r *Reconciler) apply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
@@ -49,13 +49,14 @@ func (r *Reconciler) apply(
 	return r.applyPods(ctx, job, planned, jobSet)
 }
 
-// applyGang makes real what the pods of a gang need around them: their groups, and what these own.
+// applyGang creates the objects that the pods of a gang need: their groups, and the objects that these own.
 func (r *Reconciler) applyGang(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	needed, reader := starts(job, jobSet), client.Reader(r.Client)
 	if needed {
-		// This apply starts pods. A cache that still shows the group of before a suspension would let them start without one.
+		// This apply starts pods. A cache that still shows the group from before a suspension would let them start
+		// without one.
 		reader = r.Live
 	}
 	if waiting, err = r.ensureGroups(ctx, reader, job, withAttempt(planned, jobSet)); err != nil || waiting {
@@ -67,19 +68,19 @@ func (r *Reconciler) applyGang(
 	return r.ensureClaims(ctx, job, planned)
 }
 
-// starts reports whether a plan's JobSet is applied: one whose pods run is left as it is.
+// starts reports whether a plan's JobSet is applied: a running JobSet is left unchanged.
 func starts(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) bool {
 	return suspended(job) || !runs(jobSet)
 }
 
-// applyPods applies what the pods of a job need before they start, and the JobSet that makes them.
+// applyPods applies the objects that the pods of a job need before they start, and the JobSet that creates them.
 func (r *Reconciler) applyPods(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	if err := r.applyFiles(ctx, job, planned.Plan); err != nil {
 		return false, err
 	}
-	// It is read live. That of a suspended job is looked at again only when another rendering or a start is due.
+	// The foreign group is read live, and for a suspended job only when another rendering or a start is due.
 	if !suspended(job) || jobSet == nil || !planned.recorded() {
 		if err := r.applyForeign(ctx, job, planned.Plan); err != nil {
 			return false, err
@@ -91,7 +92,7 @@ func (r *Reconciler) applyPods(
 	return false, r.record(ctx, planned)
 }
 
-// updateAnnotations sets our annotations to those planned, and takes away those that are planned no more.
+// updateAnnotations sets our planned annotations, and removes those that are no longer planned.
 func (r *Reconciler) updateAnnotations(ctx context.Context, have, want client.Object) error {
 	old, next := have.GetAnnotations(), maps.Clone(have.GetAnnotations())
 	if next == nil {
@@ -139,7 +140,7 @@ func (r *Reconciler) applyUnstructured(ctx context.Context, content *unstructure
 	return nil
 }
 
-// jobSet reads the job's JobSet; nil if there is none. One that belongs to somebody else is an error.
+// jobSet reads the job's JobSet; nil if there is none. One that belongs to another object is an error.
 func (r *Reconciler) jobSet(ctx context.Context, job *trainerv1alpha1.TrainJob) (*jobsetv1alpha2.JobSet, error) {
 	var found jobsetv1alpha2.JobSet
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(job), &found); err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// authorityPeriod is how often it is looked whether there is a new authority. A new one signs nothing for an hour.
+// authorityPeriod is the interval between two looks for a new authority. A new one signs nothing for an hour.
 const authorityPeriod = 15 * time.Second
 
-// options are the planner's options for a job with this runtime: today's, but for what was decided when the job was first
-// rendered. What its pods trust is always today's.
+// options returns the planner's options for a job with this runtime: the current ones, except for the decisions of the
+// job's first rendering. The authority that its pods trust is always the current one.
 func (r *Reconciler) options(found resolve.Found) plan.Options {
 	options := found.Options(r.Options)
 	if options.StatusServer != nil && r.Authority != nil {
@@ -42,8 +42,8 @@ func outdated(have, want client.Object) bool {
 	return have.GetAnnotations()[plan.AnnotationDigest] != want.GetAnnotations()[plan.AnnotationDigest]
 }
 
-// FollowAuthority brings back all unfinished jobs when there is a new authority, as there is for a controller that has just started, until
-// ctx ends. Jobs that something has happened to go first: the queue must be a PriorityQueue.
+// FollowAuthority requeues all unfinished jobs when there is a new authority, as there is for a controller that has
+// just started, until ctx ends. Jobs with events are handled first: the queue must be a PriorityQueue.
 func (r *Reconciler) FollowAuthority(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) error {

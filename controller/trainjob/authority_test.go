@@ -29,7 +29,7 @@ func (w *world) reporting(authority *string) {
 	w.Authority = func() string { return *authority }
 }
 
-// trusted is what the job's pods are told to trust.
+// trusted returns the authority that the job's pods are given.
 func (w *world) trusted() string {
 	w.t.Helper()
 	var config corev1.ConfigMap
@@ -40,8 +40,9 @@ func (w *world) trusted() string {
 	return config.Data["ca.crt"]
 }
 
-// Pods that mount what is not there would wait; so nothing is made before it can be, and it is tried again soon.
-func TestPodsWaitForTheAuthority(t *testing.T) {
+// Pods that mount a missing ConfigMap would wait; so nothing is created before the authority is known, and the job is
+// retried soon.
+func TestAuthority_PodsWaitForIt(t *testing.T) {
 	authority := ""
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
@@ -63,7 +64,7 @@ func TestPodsWaitForTheAuthority(t *testing.T) {
 }
 
 // A new authority reaches running jobs, once, and nothing else of them is touched.
-func TestANewAuthorityReachesRunningJobs(t *testing.T) {
+func TestAuthority_RenewalReachesRunningJobs(t *testing.T) {
 	authority := "first"
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
@@ -75,7 +76,7 @@ func TestANewAuthorityReachesRunningJobs(t *testing.T) {
 			t.Errorf("the pods trust %q; writes (-want +got):\n%s", w.trusted(), diff)
 		}
 	}
-	// While it cannot be known, after a restart say, a running job keeps what it has.
+	// While the authority is not known, for example after a restart, a running job retains its ConfigMap.
 	authority = ""
 	w.settle()
 	if len(w.writes) > 0 || w.trusted() != "second and first" {
@@ -83,9 +84,9 @@ func TestANewAuthorityReachesRunningJobs(t *testing.T) {
 	}
 }
 
-// Whoever switches the status server, with jobs waiting in a queue, must find that all of them can still be resumed: a JobSet
-// with other pods would be refused.
-func TestQueuedJobsKeepTheirPods(t *testing.T) {
+// After an administrator switches the status server, all jobs that wait in a queue can still be resumed: a JobSet with
+// other pods would be refused.
+func TestStatusServer_QueuedJobsStayResumable(t *testing.T) {
 	authority := "first"
 	on := func(w *world) { w.reporting(&authority) }
 	moved := func(w *world) {
@@ -114,7 +115,7 @@ func TestQueuedJobsKeepTheirPods(t *testing.T) {
 }
 
 // A report that the reconciler's cache has not seen yet stays: the status is written when the cache has caught up.
-func TestReportsSurviveTheReconciler(t *testing.T) {
+func TestReports_SurviveTheReconciler(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.settle()
 	stale := w.job()
@@ -143,8 +144,8 @@ func TestReportsSurviveTheReconciler(t *testing.T) {
 	}
 }
 
-// Only unfinished jobs of ours are brought back, and each new authority brings them back once.
-func TestWhomANewAuthorityBringsBack(t *testing.T) {
+// Only unfinished jobs of ours are requeued, once for each new authority.
+func TestFollowAuthority_RequeuesUnfinishedJobsOnce(t *testing.T) {
 	named := func(name string, edit func(*trainerv1alpha1.TrainJob)) *trainerv1alpha1.TrainJob {
 		return trainJob(func(job *trainerv1alpha1.TrainJob) { job.Name, job.UID = name, types.UID(name) }, edit)
 	}

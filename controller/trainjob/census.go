@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/instruments"
 )
 
-// patience is how long a scrape waits for a cache that is being filled.
+// patience is the time for which a scrape waits for a cache that is being filled.
 const patience = time.Second
 
 // Census counts the TrainJobs of a class in a cache for as long as this process is the one that works: replicas that wait would count
@@ -30,7 +30,7 @@ func Census(
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		var jobs trainerv1alpha1.TrainJobList
-		// They are only looked at, and thousands of copies at each scrape would be for nothing.
+		// They are only read, and thousands of copies at each scrape would be wasted.
 		if err := cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
 			klog.FromContext(ctx).Error(err, "Counting TrainJobs")
 			return nil

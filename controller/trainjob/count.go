@@ -15,13 +15,13 @@ func (r *Reconciler) timed(phase string) (done func()) {
 	return func() { r.Instruments.Passed(phase, r.Clock.Since(start)) }
 }
 
-// counted is what a job is counted under.
+// counted returns the labels under which a job is counted.
 func counted(job *trainerv1alpha1.TrainJob, framework string) instruments.Job {
 	return instruments.Job{Namespace: job.Namespace, Runtime: runtimeLabel(job), Framework: framework}
 }
 
-// runtimeLabel is a job's runtime in metrics: the name of a ClusterTrainingRuntime, which an administrator gave, or else only
-// the kind, for tenants make as many TrainingRuntimes as they like.
+// runtimeLabel is a job's runtime in metrics: the name of a ClusterTrainingRuntime, which an administrator gave, or
+// else only the kind, because tenants may create any number of TrainingRuntimes.
 func runtimeLabel(job *trainerv1alpha1.TrainJob) string {
 	ref := resolve.ReferenceOf(job)
 	if ref.Kind == trainerv1alpha1.ClusterTrainingRuntimeKind {
@@ -30,7 +30,7 @@ func runtimeLabel(job *trainerv1alpha1.TrainJob) string {
 	return ref.Kind
 }
 
-// count counts what became of a job between two statuses, of which the second was just written over the first and over no
+// count counts a job's transitions between two statuses; the second one was just written over the first and over no
 // other: so each transition is counted once, whatever the cache shows later and however often the controller starts.
 func (r *Reconciler) count(old, next *trainerv1alpha1.TrainJob, framework string) {
 	job := counted(next, framework)

@@ -45,7 +45,7 @@ func (w *world) wantCounted(when string, want map[string]float64) {
 	}
 }
 
-func TestEachTransitionIsCountedOnce(t *testing.T) {
+func TestMetrics_TransitionCountsOnce(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	twice := func() { w.settle(); w.settle() }
 	twice()
@@ -84,7 +84,7 @@ func TestEachTransitionIsCountedOnce(t *testing.T) {
 	w.wantCounted("over for another process", map[string]float64{})
 }
 
-// histogram is how many values were observed, and their sum.
+// histogram returns the number of observed values, and their sum.
 func (w *world) histogram(name string) (uint64, float64) {
 	w.t.Helper()
 	families, err := w.registry.Gather()
@@ -100,7 +100,7 @@ func (w *world) histogram(name string) (uint64, float64) {
 	return 0, 0
 }
 
-func TestADeadlineIsAFailure(t *testing.T) {
+func TestMetrics_DeadlineCountsAsFailure(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(deadline(60)))
 	w.settle()
 	w.clock.SetTime(created().Add(2 * time.Minute))
@@ -109,7 +109,7 @@ func TestADeadlineIsAFailure(t *testing.T) {
 	w.wantCounted("missed", map[string]float64{"created": 1, "failed": 1})
 }
 
-// staleReader shows a TrainJob as it was once, as a cache does that is behind.
+// staleReader shows an earlier version of a TrainJob, like a stale cache.
 type staleReader struct {
 	client.Client
 
@@ -129,9 +129,9 @@ func (s staleReader) Get(
 	return s.Client.Get(ctx, key, into, options...)
 }
 
-// TestACacheThatIsBehindOverwritesNothing holds that a job whose failure is not in the cache yet does not lose it, whatever is
-// written otherwise, that nothing is counted or released for it, and that it is looked at again without an alarm.
-func TestACacheThatIsBehindOverwritesNothing(t *testing.T) {
+// TestReconcile_StaleCacheOverwritesNothing checks that a job with a failure that is not in the cache yet does not lose
+// it, whatever else is written, that nothing is counted or released for it, and that it is requeued without an error.
+func TestReconcile_StaleCacheOverwritesNothing(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
 	before := w.job()
@@ -207,8 +207,8 @@ func TestPopulations(t *testing.T) {
 	}
 }
 
-// TestAReplicaThatWaitsCountsNothing holds that two replicas do not count each job twice.
-func TestAReplicaThatWaitsCountsNothing(t *testing.T) {
+// TestCensus_StandbyCountsNothing holds that two replicas do not count each job twice.
+func TestCensus_StandbyCountsNothing(t *testing.T) {
 	w := newWorld(t, plan.Options{}, trainJob())
 	elected := make(chan struct{})
 	census := trainjob.Census(t.Context(), w.Client, class.Class{}, elected)

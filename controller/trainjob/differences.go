@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// desired is what users and controllers want of an object: its labels, its annotations and its spec.
+// desired returns the wishes of users and controllers for an object: its labels, its annotations and its spec.
 func desired(object map[string]any) map[string]any {
 	wanted := map[string]any{"spec": object["spec"]}
 	if metadata, ok := object["metadata"].(map[string]any); ok {

@@ -7,8 +7,8 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// The owner is told once that the runtime's own policy decides what an eviction means, not ours.
-func TestAKeptPolicyIsToldOnce(t *testing.T) {
+// One Event informs the owner that the runtime's own policy handles evictions, not ours.
+func TestDisruptionPolicy_RuntimesOwnIsReportedOnce(t *testing.T) {
 	rt := torch()
 	rt.Spec.Template.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{
 		MaxRestarts: 1,

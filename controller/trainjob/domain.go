@@ -17,11 +17,12 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// ensureDomain creates the job's ComputeDomain where it is absent. It waits while an earlier one of the same name has not gone yet.
+// ensureDomain creates the job's ComputeDomain where it is absent. It waits while an earlier one of the same name is
+// not deleted yet.
 //
-// A domain that goes takes along the daemons through which its pods reach each other, so it has to outlive them. The groups, which
-// Kubernetes keeps until their pods have ended, own it beside the job: when somebody deletes the job, the garbage
-// collector takes it only after them.
+// Deleting a domain deletes the daemons through which its pods reach each other, so it has to outlive the pods. The
+// groups, which Kubernetes protects until their pods have ended, own it beside the job: when a user deletes the job,
+// the garbage collector deletes the domain only after them.
 func (r *Reconciler) ensureDomain(
 	ctx context.Context, reader client.Reader, job *trainerv1alpha1.TrainJob, planned plan.Plan,
 ) (waiting bool, err error) {
@@ -77,7 +78,7 @@ func isOwner(object client.Object, want metav1.OwnerReference) bool {
 	})
 }
 
-// domain reads what identifies the ComputeDomain of the job's name; nil if there is none.
+// domain reads the metadata of the ComputeDomain of the job's name; nil if there is none.
 func (r *Reconciler) domain(
 	ctx context.Context, reader client.Reader, job *trainerv1alpha1.TrainJob,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -98,9 +99,9 @@ func domainMetadata() *metav1.PartialObjectMetadata {
 	return object
 }
 
-// releaseDomain takes away the ComputeDomain of a job that is suspended or over, when no group of it is left among groups, which are
-// those that the cache shows: that one is left says that pods of it may not have ended. It returns when to look again; zero if
-// nothing is left to do.
+// releaseDomain deletes the ComputeDomain of a suspended or ended job when no group of it is left among groups, which
+// are those that the cache shows: pods of a group that is left may not have ended. It returns the requeue delay; zero
+// if nothing is left to do.
 func (r *Reconciler) releaseDomain(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet, groups []client.Object,
 ) (time.Duration, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// connected is a job whose two nodes train by NVLink.
+// connected returns a job with two nodes that train by NVLink.
 func connected(wish string) *trainerv1alpha1.TrainJob {
 	return trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Annotations = map[string]string{topology.AnnotationMNNVL: wish}
@@ -50,8 +50,9 @@ func (w *world) hold(object client.Object, finalizers ...string) {
 	}
 }
 
-// The daemons by which pods reach each other go with their ComputeDomain: it comes before the pods and goes after them.
-func TestADomainOutlivesItsPods(t *testing.T) {
+// The daemons by which pods reach each other are deleted with their ComputeDomain: it is created before the pods and
+// deleted after them.
+func TestComputeDomain_OutlivesItsPods(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("required"))
 	w.settle()
 	w.wantWrites(
@@ -98,7 +99,7 @@ func TestADomainOutlivesItsPods(t *testing.T) {
 	w.wantWrites("after the daemons have ended", "apply ComputeDomain", "apply JobSet", "patch TrainJob status")
 }
 
-func TestADomainGoesWithinAMinuteOfTheEnd(t *testing.T) {
+func TestComputeDomain_DeletedWithinAMinute(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("preferred"))
 	w.settle()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
@@ -129,9 +130,9 @@ func TestADomainGoesWithinAMinuteOfTheEnd(t *testing.T) {
 	w.wantWrites("when all is gone")
 }
 
-// Whoever deletes the job deletes no domain under running pods: the garbage collector waits for all its owners, and the group,
-// which Kubernetes keeps until its pods have ended, is one.
-func TestTheGroupsOwnTheDomainToo(t *testing.T) {
+// A user's deletion of the job deletes no domain under running pods: the garbage collector waits for all its owners,
+// and the group, which Kubernetes protects until its pods have ended, is one.
+func TestComputeDomain_OwnedByGroupsToo(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("required"))
 	w.start()
 	group := w.podGroup()
@@ -150,7 +151,7 @@ func TestTheGroupsOwnTheDomainToo(t *testing.T) {
 	}
 }
 
-func TestARestartKeepsTheDomain(t *testing.T) {
+func TestComputeDomain_SurvivesRestart(t *testing.T) {
 	w := newWorld(t, nvlink(), torch(), connected("required"))
 	w.start()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) { status.Restarts = 1 })
@@ -158,7 +159,7 @@ func TestARestartKeepsTheDomain(t *testing.T) {
 	w.wantWrites("on the restart")
 }
 
-func TestADomainOfSomebodyElses(t *testing.T) {
+func TestComputeDomain_ForeignIsNotTaken(t *testing.T) {
 	theirs := &unstructured.Unstructured{}
 	theirs.SetGroupVersionKind(plan.ComputeDomainKind())
 	theirs.SetNamespace(namespace)
@@ -177,7 +178,7 @@ func TestADomainOfSomebodyElses(t *testing.T) {
 	}
 }
 
-func TestWithoutADriver(t *testing.T) {
+func TestComputeDomain_WithoutDriver(t *testing.T) {
 	w := newWorld(t, gang(), torch(), connected("required"))
 	if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "ComputeDomains") || w.jobSet() != nil {
 		t.Errorf("error %v, JobSet %v; want a reason, and no pods", err, w.jobSet())
@@ -193,8 +194,8 @@ func TestWithoutADriver(t *testing.T) {
 	)
 }
 
-// Pod templates are for good: a job that was queued before there was a driver goes on without.
-func TestAJobThatWasQueuedWithoutADomainStartsWithoutOne(t *testing.T) {
+// Pod templates are immutable: a job that was queued before a driver was installed starts without a domain.
+func TestComputeDomain_QueuedJobStartsWithout(t *testing.T) {
 	w := newWorld(t, gang(), torch(), connected("preferred"))
 	w.change(suspend(true))
 	w.settle()

@@ -14,8 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// looksAtStart is the pause before an elastic job is read again that lacks ranks which it needs: a Job's count of ready pods shows in no status of a
-// JobSet.
+// looksAtStart is the requeue delay of an elastic job that lacks ranks which it needs: no status of a JobSet shows a
+// Job's count of ready pods.
 const looksAtStart = 5 * time.Second
 
 // elasticGroup returns the index of the PodGroup of an elastic trainer, -1 if the job has one size.
@@ -26,7 +26,8 @@ func elasticGroup(groups []schedulingv1beta1.PodGroup) int {
 	})
 }
 
-// elastic returns with how many nodes a job trains whose trainer has this group. The Jobs are read live: they are not watched.
+// elastic returns the number of ready nodes, and its bounds, of a job whose trainer has this group. The Jobs are read
+// live: they are not watched.
 func (r *Reconciler) elastic(
 	ctx context.Context,
 	job *trainerv1alpha1.TrainJob,
@@ -55,7 +56,7 @@ func (r *Reconciler) elastic(
 	return out, nil
 }
 
-// resizes returns when an elastic job that runs is looked at again; zero for any other job.
+// resizes returns the requeue delay of a running elastic job; zero for any other job.
 func resizes(job *trainerv1alpha1.TrainJob) time.Duration {
 	status := job.Status.Scheduling
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A JobSet says that a Job is ready when all its pods are, which an elastic one need not have: its Job is read.
+// A JobSet reports a Job ready when all its pods are, which an elastic one need not have: its Job is read.
 func TestElastic_ReadyRanksAreCounted(t *testing.T) {
 	job := trainJob()
 	job.Annotations = map[string]string{topology.AnnotationMinNodes: "1", topology.AnnotationMaxNodes: "4"}

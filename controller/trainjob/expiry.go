@@ -12,9 +12,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// expire deletes a job that has been over for as long as its runtime says, or returns how long it still stays. The runtime is
-// the one that is in the cluster now, not the job's copy: how long finished jobs are kept is its administrator's business, also
-// for jobs that finished before he thought of it. Without a runtime a job stays.
+// expire deletes a job that ended longer ago than its runtime's TTL, or returns the time left. It reads the runtime in
+// the cluster, not the job's copy: the administrator sets the TTL of finished jobs, also of jobs that finished before
+// the change. Without a runtime a job stays.
 func (r *Reconciler) expire(ctx context.Context, job *trainerv1alpha1.TrainJob) (time.Duration, error) {
 	if !job.Ended() {
 		return 0, nil
@@ -36,7 +36,7 @@ func (r *Reconciler) expire(ctx context.Context, job *trainerv1alpha1.TrainJob) 
 	return 0, r.erase(ctx, job)
 }
 
-// expires reports whether a runtime lets its finished jobs go.
+// expires reports whether a runtime has a TTL for finished jobs.
 func expires(runtime client.Object) bool {
 	switch runtime := runtime.(type) {
 	case *trainerv1alpha1.TrainingRuntime:

@@ -34,7 +34,7 @@ func (w *world) exists() bool {
 	return err == nil
 }
 
-func TestFinishedJobsAreDeletedInTime(t *testing.T) {
+func TestTTL_FinishedJobsAreDeleted(t *testing.T) {
 	end := created().Add(time.Hour)
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
@@ -55,7 +55,7 @@ func TestFinishedJobsAreDeletedInTime(t *testing.T) {
 }
 
 // The administrator may think of it later, and change his mind.
-func TestTheRuntimeAsItIsSaysHowLongJobsStay(t *testing.T) {
+func TestTTL_CurrentRuntimeDecides(t *testing.T) {
 	end := created().Add(time.Hour)
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
@@ -77,7 +77,7 @@ func TestTheRuntimeAsItIsSaysHowLongJobsStay(t *testing.T) {
 	}
 }
 
-func TestWithoutItsRuntimeAFinishedJobStays(t *testing.T) {
+func TestTTL_JobStaysWithoutRuntime(t *testing.T) {
 	end := created().Add(time.Hour)
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()

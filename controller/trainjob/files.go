@@ -13,13 +13,13 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// applyFiles makes what the job's pods mount: its ConfigMaps, and, where pods are to start, its Secrets.
+// applyFiles creates the objects that the job's pods mount: its ConfigMaps, and, where pods are to start, its Secrets.
 func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
 	for _, config := range planned.ConfigMaps {
 		have := named("ConfigMap", job, config.Name)
 		err := r.Client.Get(ctx, client.ObjectKeyFromObject(config), have)
 		if apierrors.IsNotFound(err) || err == nil && !owns(job, have) {
-			// Whether it is somebody else's, only what is there now can say.
+			// Only the present object shows whether it is foreign.
 			err = r.Live.Get(ctx, client.ObjectKeyFromObject(config), have)
 		}
 		switch {
@@ -43,8 +43,9 @@ func (r *Reconciler) applyFiles(ctx context.Context, job *trainerv1alpha1.TrainJ
 	return nil
 }
 
-// restoreFiles makes a ConfigMap of a running job again if somebody deleted it: a pod that starts anew would wait for it for
-// ever. One that follows what happens outside of the job is kept up to date. Secrets are not made again while pods run: theirs would no longer fit.
+// restoreFiles recreates a deleted ConfigMap of a running job: a pod that starts anew would wait for it for ever. It
+// updates a ConfigMap whose content depends on more than the job. Secrets are not recreated while pods run: new ones
+// would not match those that the pods mount.
 func (r *Reconciler) restoreFiles(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
 	for _, config := range planned.ConfigMaps {
 		have := &metav1.PartialObjectMetadata{}
@@ -60,9 +61,9 @@ func (r *Reconciler) restoreFiles(ctx context.Context, job *trainerv1alpha1.Trai
 	return nil
 }
 
-// createSecret creates a Secret, unless an earlier start of the job has. It is never read: the name is randomly generated and was
-// recorded before, so whatever has it is the job's. Fixed names have only Secrets that a JobSet names already: the version that
-// created the JobSet has compared their owner.
+// createSecret creates a Secret, unless an earlier start of the job has. It is never read: the name is randomly
+// generated and was recorded before, so a Secret of that name is the job's. Only Secrets that a JobSet names already
+// have fixed names: the version that created the JobSet has compared their owner.
 func (r *Reconciler) createSecret(ctx context.Context, job *trainerv1alpha1.TrainJob, wanted plan.Secret) error {
 	key := client.ObjectKey{Namespace: job.Namespace, Name: wanted.Name}
 	secret, err := newSecret(wanted.Kind, job.Name)

@@ -61,9 +61,9 @@ func (w *world) mounted() string {
 	return ""
 }
 
-// The Secrets are there before the pods, belong to the job, and stay when it is suspended and goes on. Their names cannot be guessed,
-// and are recorded before.
-func TestSecretsAreMadeOnce(t *testing.T) {
+// The Secrets exist before the pods, belong to the job, and stay when it is suspended and resumed. Their names cannot
+// be guessed, and are recorded before.
+func TestSecrets_CreatedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		runtime *trainerv1alpha1.ClusterTrainingRuntime
 		config  string
@@ -118,7 +118,7 @@ func TestSecretsAreMadeOnce(t *testing.T) {
 	}
 }
 
-// checkSSHKeys wants keys that open what they lock.
+// checkSSHKeys fails unless the keys are a pair.
 func checkSSHKeys(t *testing.T, data map[string][]byte) {
 	t.Helper()
 	signer, err := ssh.ParsePrivateKey(data["ssh-privatekey"])
@@ -139,8 +139,8 @@ func checkCertificate(t *testing.T, data map[string][]byte) {
 	}
 }
 
-// Two jobs of one name, one after the other, share nothing: upstream's key follows from what everybody can read.
-func TestCertificatesDiffer(t *testing.T) {
+// Two jobs of one name, one after the other, share nothing: upstream's key is derived from public data.
+func TestSecrets_CertificatesDiffer(t *testing.T) {
 	var texts, names []string
 	for range 2 {
 		w := newWorld(t, plan.Options{}, flux(), trainJob())
@@ -152,8 +152,9 @@ func TestCertificatesDiffer(t *testing.T) {
 	}
 }
 
-// A Secret with the fixed name of earlier versions is not mounted into a job that was never rendered, whoever has put it there.
-func TestSecretsOfOthersAreNotMounted(t *testing.T) {
+// A Secret with the fixed name of earlier versions, whatever its creator, is not mounted into a job that was never
+// rendered.
+func TestSecrets_ForeignAreNotMounted(t *testing.T) {
 	for name, runtime := range map[string]*trainerv1alpha1.ClusterTrainingRuntime{
 		"train-mpi-ssh-auth": mpi(), "train-flux-curve": flux(),
 	} {
@@ -168,7 +169,7 @@ func TestSecretsOfOthersAreNotMounted(t *testing.T) {
 	}
 }
 
-// asBefore makes of the world what the release before leaves: a fixed name that nothing records.
+// asBefore turns the world into that of the previous release: a fixed name that nothing records.
 func (w *world) asBefore() {
 	w.t.Helper()
 	state := w.state()
@@ -196,7 +197,8 @@ func (w *world) asBefore() {
 	}
 }
 
-// A job that the release before has rendered goes on with the Secret that its JobSet names, and nothing of it is replaced.
+// A job that the previous release has rendered continues with the Secret that its JobSet names, and nothing of it is
+// replaced.
 func TestSecrets_KeepFixedNamesWithTheirJobSet(t *testing.T) {
 	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.settle()
@@ -221,7 +223,7 @@ func TestSecrets_KeepFixedNamesWithTheirJobSet(t *testing.T) {
 	}
 }
 
-// Without the frozen state too, which is lost or of another release, the JobSet says which Secret its pods mount.
+// Also without the frozen state, which is lost or of another release, the JobSet names the Secret that its pods mount.
 func TestSecrets_AreReadOffTheJobSet(t *testing.T) {
 	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.settle()
@@ -238,7 +240,7 @@ func TestSecrets_AreReadOffTheJobSet(t *testing.T) {
 	}
 }
 
-// Where an earlier version has frozen a job and its JobSet is gone, a random name is recorded first, and then used.
+// Where an earlier version has frozen a job and its JobSet was deleted, a random name is recorded first, and then used.
 func TestSecrets_GetARandomNameWithTheNextJobSet(t *testing.T) {
 	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.settle()

@@ -10,9 +10,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// JobSet's webhook completes volume claims when a JobSet is created and lets nobody change them: a job that was created
-// suspended must go on with those that are there.
-func TestVolumeClaimsOfAJobSetStayAsTheyAre(t *testing.T) {
+// JobSet's webhook completes volume claims when a JobSet is created and refuses changes of them: a job that was created
+// suspended must continue with the existing ones.
+func TestVolumeClaims_StayUnchanged(t *testing.T) {
 	rt := torch()
 	rt.Spec.Template.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{
 		Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "initializer"}}},

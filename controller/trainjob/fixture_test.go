@@ -35,10 +35,10 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// namespace is where the fixture's jobs are, system where the controller is.
+// namespace is that of the fixture's jobs, system that of the controller.
 const namespace, system = "team-a", "lockstep-system"
 
-// created is when the fixture's jobs were created, and where its clock starts.
+// created returns the creation time of the fixture's jobs, at which its clock starts.
 func created() time.Time { return time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC) }
 
 // world is a reconciler and the cluster that it sees.
@@ -50,13 +50,13 @@ type world struct {
 	registry *prometheus.Registry
 	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the job's, and of its frozen state not its UID.
 	writes []string
-	// refused is the API server's answer to whoever applies a JobSet that is there; nil takes it.
+	// refused is the API server's answer to an apply of an existing JobSet; nil accepts it.
 	refused error
 	// refuses limits refused to some contents; nil for all.
 	refuses func(content map[string]any) bool
-	// unstored has the API server's answer to who creates or applies an object of a kind; nil stores it.
+	// unstored has the API server's answer to a create or an apply of a kind; nil stores the object.
 	unstored map[string]error
-	// dropsGroups is an API server whose JobSets have no schedulingGroup.
+	// dropsGroups is an API server with JobSets without schedulingGroup.
 	dropsGroups bool
 }
 
@@ -162,7 +162,7 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 	return w
 }
 
-// restart puts another process in place of the reconciler: it remembers nothing, and all else is as it was.
+// restart puts another process in place of the reconciler: it remembers nothing, and the cluster is unchanged.
 func (w *world) restart() {
 	w.registry = prometheus.NewRegistry()
 	w.Reconciler = &trainjob.Reconciler{
@@ -171,7 +171,7 @@ func (w *world) restart() {
 	}
 }
 
-// applies settles the job, and returns how often an object was applied.
+// applies settles the job, and returns the number of applies of a kind.
 func (w *world) applies(kind string) int {
 	w.t.Helper()
 	w.settle()
@@ -184,7 +184,7 @@ func (w *world) applies(kind string) int {
 	return count
 }
 
-// reconcile runs one reconciliation and returns its result; what it wrote is in w.writes.
+// reconcile runs one reconciliation and returns its result; its writes are in w.writes.
 func (w *world) reconcile() (ctrl.Result, error) {
 	w.t.Helper()
 	w.writes = nil
@@ -266,8 +266,8 @@ func (w *world) say(edit func(*jobsetv1alpha2.JobSetStatus)) {
 	}
 }
 
-// event returns the oldest event that was not yet looked at; empty if there is none. Most jobs of these tests begin suspended, and the Event that
-// says so is left out; anyEvent returns it.
+// event returns the oldest event that was not yet read; empty if there is none. Most jobs of these tests begin
+// suspended, and the Event about that is left out; anyEvent returns it.
 func (w *world) event() string {
 	for {
 		event := w.anyEvent()

@@ -34,8 +34,8 @@ func (r *Reconciler) applyForeign(ctx context.Context, job *trainerv1alpha1.Trai
 	return r.applyVersion(ctx, planned.ForeignGroup, have)
 }
 
-// foreign reads what identifies a job's group of that kind; nil if there is none. It is read past the cache: the kinds of
-// schedulers that are not installed cannot be watched.
+// foreign reads the metadata of a job's group of that kind; nil if there is none. It is read past the cache: the kinds
+// of schedulers that are not installed cannot be watched.
 func (r *Reconciler) foreign(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, kind schema.GroupVersionKind,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -51,8 +51,8 @@ func (r *Reconciler) foreign(
 	return found, nil
 }
 
-// removeForeign takes away the group of another scheduler's when the job is over: nobody else would before the job itself is
-// deleted. Which kind it is, the pods say.
+// removeForeign deletes the group of another scheduler when the job has ended: no other controller would before the job
+// itself is deleted. The pods show its kind.
 func (r *Reconciler) removeForeign(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) error {

@@ -25,7 +25,7 @@ func coscheduled() *trainerv1alpha1.ClusterTrainingRuntime {
 }
 
 // A runtime for another gang scheduler gets that one's group and none of ours, before its pods and until the job's end.
-func TestAnotherSchedulersGroup(t *testing.T) {
+func TestCoscheduling_GroupBeforePods(t *testing.T) {
 	w := newWorld(t, gang(), coscheduled(), trainJob(suspend(false)))
 	w.settle()
 	want := []string{
@@ -60,7 +60,7 @@ func TestAnotherSchedulersGroup(t *testing.T) {
 	}
 }
 
-func TestAnotherSchedulersGroupOfAnotherOwnerIsNotTaken(t *testing.T) {
+func TestCoscheduling_ForeignGroupIsNotTaken(t *testing.T) {
 	theirs := &coschedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train"}}
 	w := newWorld(t, gang(), coscheduled(), trainJob(), theirs)
 	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) {

@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	// rememberedRuns and rememberedRecords bound what is kept of reports: a hundred bytes of each run, a kilobyte of each runtime.
+	// rememberedRuns and rememberedRecords bound the remembered reports: a hundred bytes of each run, a kilobyte of
+	// each runtime.
 	rememberedRuns    = 65536
 	rememberedRecords = 4096
 )
 
-// reports are what trainers' reports have been worth. A restart forgets the tracks of runs, which are learned anew within minutes;
+// reports hold the accuracy of trainers' reports. A restart forgets the tracks of runs, which are learned anew within minutes;
 // records it finds in the status of jobs that have completed. The zero value knows nothing yet.
 type reports struct {
 	mu      sync.Mutex
@@ -32,11 +33,12 @@ type reports struct {
 type run struct {
 	began time.Time
 	track foresight.Track
-	// said is the time that the last report taken in carries, by the trainer's clock.
+	// said is the time in the last recorded report, by the trainer's clock.
 	said time.Time
 }
 
-// recordKey is a runtime as the jobs of one namespace use it: what one tenant's trainers say is no evidence about another's.
+// recordKey is a runtime as the jobs of one namespace use it: the reports of one tenant's trainers are no evidence
+// about another's.
 type recordKey struct {
 	namespace string
 	runtime   resolve.Reference
@@ -46,7 +48,7 @@ func keyOf(job *trainerv1alpha1.TrainJob) recordKey {
 	return recordKey{job.Namespace, resolve.ReferenceOf(job)}
 }
 
-// end takes in what a job's trainer reports, and returns when the job ends by that; zero if it reports no end.
+// end records the report of a job's trainer, and returns the end that follows from it; zero if it reports no end.
 func (m *reports) end(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	began := plan.ActiveSince(job)
 	report, ok := foresight.Reported(job.Status.TrainerStatus, began, now)
@@ -70,7 +72,7 @@ func (m *reports) end(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	return current.track.End(m.record(keyOf(job)).Factor())
 }
 
-// learn takes in how a job that has completed compares with what its trainer said first.
+// learn compares a completed job's end with its trainer's first estimate, and records the result.
 func (m *reports) learn(job *trainerv1alpha1.TrainJob) {
 	complete := meta.FindStatusCondition(job.Status.Conditions, trainerv1alpha1.TrainJobComplete)
 	status := job.Status.Scheduling
@@ -101,8 +103,8 @@ func (m *reports) record(key recordKey) foresight.Record {
 	return record
 }
 
-// firstEstimate is what is to be remembered as the first estimate of a job's run: the one that is, unless that is of an earlier run. A job
-// that is over keeps what it has.
+// firstEstimate returns the first estimate of a job's run to be remembered: the present one, unless that is of an
+// earlier run. A job that has ended retains its estimate.
 func firstEstimate(job *trainerv1alpha1.TrainJob, now time.Time) *trainerv1alpha1.FirstEstimate {
 	began := plan.ActiveSince(job)
 	var known *trainerv1alpha1.FirstEstimate

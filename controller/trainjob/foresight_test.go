@@ -15,13 +15,13 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// report has the job's trainer say, so long after its creation, how many seconds are left.
+// report writes the trainer's report of the remaining seconds, so long after the job's creation.
 func (w *world) report(after time.Duration, left int32) {
 	w.t.Helper()
 	w.reportAhead(after, 0, left)
 }
 
-// reportAhead has a trainer report whose clock is ahead.
+// reportAhead writes a report of a trainer with a clock that is ahead.
 func (w *world) reportAhead(after, ahead time.Duration, left int32) {
 	w.t.Helper()
 	now := created().Add(after)
@@ -36,7 +36,7 @@ func (w *world) reportAhead(after, ahead time.Duration, left int32) {
 	w.settle()
 }
 
-// expected is how long after a time the job is expected to end.
+// expected returns the time from an instant to the expected end of the job.
 func (w *world) expected(after time.Duration) time.Duration {
 	w.t.Helper()
 	end, err := time.Parse(time.RFC3339, w.podGroup().Annotations[topology.AnnotationExpectedEnd])
@@ -47,7 +47,7 @@ func (w *world) expected(after time.Duration) time.Duration {
 }
 
 // A trainer that ends in five seconds for ever does not have others wait for that, or start behind it.
-func TestEndsThatNeverComeAreNotBelieved(t *testing.T) {
+func TestExpectedEnd_MissedEndsAreNotBelieved(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
 	var after time.Duration
@@ -59,8 +59,8 @@ func TestEndsThatNeverComeAreNotBelieved(t *testing.T) {
 	}
 }
 
-// A report is taken in once, however often its job is reconciled until a clock that is behind reaches it.
-func TestAClockThatIsAheadMovesNoEnd(t *testing.T) {
+// A report is recorded once, however often its job is reconciled until a clock that is behind reaches it.
+func TestExpectedEnd_FastClockMovesNothing(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
 	w.reportAhead(time.Minute, 10*time.Minute, 3600)
@@ -74,7 +74,7 @@ func TestAClockThatIsAheadMovesNoEnd(t *testing.T) {
 }
 
 // The next job of a runtime is judged by those that have completed, also by a controller that has just started; a tenant's record is his own.
-func TestAJobIsJudgedByThoseBeforeIt(t *testing.T) {
+func TestExpectedEnd_JudgedByEarlierJobs(t *testing.T) {
 	rt := torch()
 	w := newWorld(t, gang(), rt, trainJob())
 	w.start()

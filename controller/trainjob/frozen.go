@@ -31,8 +31,8 @@ const reasonDisbelieved = "RuntimeCopyRefused"
 // errNoAuthority indicates that the job's pods would wait for a ConfigMap that cannot be made yet.
 var errNoAuthority = errors.New("the authority of the status server is not known yet")
 
-// frozenPlan is the plan of a job, the frozen state by which it was made, and what identifies its JobSet, which is empty where the JobSet is
-// not applied.
+// frozenPlan is the plan of a job, the frozen state by which it was made, and its JobSet's rendering, which is empty
+// where the JobSet is not applied.
 type frozenPlan struct {
 	plan.Plan
 
@@ -49,14 +49,14 @@ func IndexFrozen(object client.Object) []string {
 	return []string{jobOf(state).String()}
 }
 
-// jobOf is the key of the TrainJob whose state this is.
+// jobOf returns the key of the TrainJob that has this state.
 func jobOf(state *statev1alpha1.FrozenTrainJob) types.NamespacedName {
 	return types.NamespacedName{Namespace: state.Spec.TrainJob.Namespace, Name: state.Spec.TrainJob.Name}
 }
 
-// plan renders the job, and freezes the first time what it was rendered with: the runtime, and the decisions of the
-// controller. Until then a runtime may be mended, and the job follows. The error is errNoAuthority, a fault of the job's or of
-// its runtime's, or one of the API server's.
+// plan renders the job, and freezes the inputs of its first rendering: the runtime, and the decisions of the
+// controller. Until then a change of the runtime applies to the job. The error is errNoAuthority, a fault of the job's
+// or of its runtime's, or one of the API server's.
 func (r *Reconciler) plan(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (frozenPlan, error) {
@@ -65,7 +65,7 @@ func (r *Reconciler) plan(
 	if err != nil {
 		return frozenPlan{}, err
 	}
-	// Each report of a running job brings us here, and its JobSet need not be printed for that.
+	// Each report of a running job is planned, too, and its JobSet need not be printed for that.
 	var rendering statev1alpha1.Rendering
 	if starts(job, jobSet) {
 		if rendering, err = made.Rendering(); err != nil {
@@ -80,7 +80,7 @@ func (r *Reconciler) plan(
 	return frozenPlan{made.Plan, state, rendering}, err
 }
 
-// rendered is a plan with what it was made of.
+// rendered is a plan with its inputs.
 type rendered struct {
 	plan.Plan
 
@@ -101,7 +101,7 @@ func (r *Reconciler) render(
 	options.Now = r.Clock.Now()
 	options.ReportedEnd = r.reports.end(job, options.Now)
 	if options.SecretSuffix == "" && jobSet == nil {
-		// Pods of a JobSet that exists mount Secrets with the names that it says, also fixed ones of an earlier version.
+		// Pods of an existing JobSet mount Secrets by the names in it, also fixed ones of an earlier version.
 		options.SecretSuffix = newSecretSuffix()
 	}
 	if r.awaitsAuthority(options) {
@@ -205,7 +205,7 @@ func (r *Reconciler) recordRendering(
 func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName, keep types.UID) error {
 	var states statev1alpha1.FrozenTrainJobList
 	err := r.Client.List(ctx, &states, client.MatchingFields{FrozenIndex: name.String()},
-		client.UnsafeDisableDeepCopy) // they are only looked at, and each holds a runtime
+		client.UnsafeDisableDeepCopy) // they are only read, and each holds a runtime
 	if err != nil {
 		return fmt.Errorf("listing the frozen state of TrainJob %s: %w", name, err)
 	}
@@ -243,8 +243,8 @@ func (r *Reconciler) isGone(ctx context.Context, name types.NamespacedName, uid 
 	return job.UID != uid, nil
 }
 
-// enqueueFrozen requeues the job of a FrozenTrainJob. A job that no longer exists is requeued too: its state is deleted then. State of
-// a namespace that the controller does not serve any more stays for whoever does.
+// enqueueFrozen requeues the job of a FrozenTrainJob. A job that no longer exists is requeued too: its state is deleted
+// then. State of a namespace that this controller no longer serves stays for the controller that does.
 func (r *Reconciler) enqueueFrozen() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		state, ok := object.(*statev1alpha1.FrozenTrainJob)

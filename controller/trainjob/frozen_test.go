@@ -145,7 +145,7 @@ func (w *world) copied() *corev1.ConfigMap {
 	return config
 }
 
-// Users read the copy, and an earlier version of the controller goes on with it: it is as that one would have made it.
+// Users read the copy, and an earlier version of the controller continues with it: it equals that version's own copy.
 func TestFrozenTrainJob_HasACopyForUsers(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
@@ -182,7 +182,7 @@ func TestFrozenTrainJob_NeedsNoCopy(t *testing.T) {
 	}
 }
 
-// State that was lost, with the controller's namespace for example, is made anew by the copy.
+// State that was lost, with the controller's namespace for example, is recreated from the copy.
 func TestFrozenTrainJob_LostIsMadeAnewByItsCopy(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
@@ -214,7 +214,7 @@ func TestFrozenTrainJob_WithoutItAndItsCopyTheRuntimeAsItIsCounts(t *testing.T) 
 	}
 }
 
-// A runtime that nothing can be made of is no runtime to freeze: it will be mended.
+// A runtime that cannot be rendered is not frozen: its administrator will mend it.
 func TestFrozenTrainJob_FaultyRuntimeIsNotFrozen(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Spec.Initializer = &trainerv1alpha1.Initializer{Dataset: &trainerv1alpha1.DatasetInitializer{}}
@@ -230,7 +230,7 @@ func TestFrozenTrainJob_FaultyRuntimeIsNotFrozen(t *testing.T) {
 	}
 }
 
-// The state says which rendering was applied last, so a patch of a queued job shows there, and its suspension does not.
+// The state records the last applied rendering, so a patch of a queued job shows there, and its suspension does not.
 func TestFrozenTrainJob_RecordsTheRendering(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
@@ -252,8 +252,8 @@ func TestFrozenTrainJob_RecordsTheRendering(t *testing.T) {
 	}
 }
 
-// No owner reference crosses namespaces, so the controller itself deletes the state of jobs that are gone: of all that had the
-// name, and of an earlier job when there is another one of its name.
+// No owner reference crosses namespaces, so the controller itself deletes the state of deleted jobs: of all that had
+// the name, and of an earlier job when there is another one of its name.
 func TestFrozenTrainJob_GoesWithItsJob(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
@@ -281,7 +281,7 @@ func TestFrozenTrainJob_GoesWithItsJob(t *testing.T) {
 	}
 }
 
-// A cache that was filled before the job was created does not show it; its state must not go.
+// A cache that was filled before the job was created does not show it; its state must not be deleted.
 func TestFrozenTrainJob_StaysWhileTheCacheIsBehind(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
@@ -355,8 +355,8 @@ func TestFrozenTrainJob_OneThatCannotBeUsedIsNamed(t *testing.T) {
 	}
 }
 
-// earlier makes of a world that settled what a controller before FrozenTrainJobs would have left: the job's copy of its runtime in a
-// ConfigMap, made before the JobSet, and no frozen state.
+// earlier turns a settled world into that of a controller before FrozenTrainJobs: the job's copy of its runtime in a
+// ConfigMap, created before the JobSet, and no frozen state.
 func (w *world) earlier(spoil func(*corev1.ConfigMap)) {
 	w.t.Helper()
 	state, jobSet := w.state(), w.jobSet()
@@ -376,7 +376,7 @@ func (w *world) earlier(spoil func(*corev1.ConfigMap)) {
 	}
 }
 
-// Jobs of the version before keep the runtime that they were queued with, and what was decided then.
+// Jobs of the previous version retain the runtime that they were queued with, and the decisions of that time.
 func TestFrozenTrainJob_AdoptsWhatAnEarlierControllerKept(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
@@ -407,7 +407,7 @@ func TestFrozenTrainJob_AdoptsWhatAnEarlierControllerKept(t *testing.T) {
 	}
 }
 
-// A copy that a tenant can write is not adopted: the job takes the current runtime, and an Event says why.
+// A copy that a tenant can write is not adopted: the job takes the current runtime, and an Event gives the reason.
 func TestFrozenTrainJob_AdoptsNoForgery(t *testing.T) {
 	owner := func(change func(*metav1.OwnerReference)) func(*corev1.ConfigMap) {
 		return func(c *corev1.ConfigMap) { change(&c.OwnerReferences[0]) }
@@ -450,7 +450,7 @@ func TestFrozenTrainJob_AdoptsNoForgery(t *testing.T) {
 	}
 }
 
-// Before a job has a JobSet nobody has rendered it, and there is nothing to adopt: a copy is a forgery, whatever it says.
+// Before a job has a JobSet it was not rendered, and there is nothing to adopt: any copy is a forgery.
 func TestFrozenTrainJob_AdoptsNothingBeforeTheJobSet(t *testing.T) {
 	forged := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -472,7 +472,7 @@ func TestFrozenTrainJob_AdoptsNothingBeforeTheJobSet(t *testing.T) {
 	}
 }
 
-// A JobSet that claims to be the job's by its UID alone is somebody else's.
+// A JobSet that claims to be the job's by its UID alone is a foreign one.
 func TestReconcile_LeavesAForeignJobSetAlone(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()

@@ -21,8 +21,8 @@ import (
 const (
 	// GroupIndex is the index under which PodGroups are found by the name of their TrainJob.
 	GroupIndex = "lockstep.dev/trainjob"
-	// attemptLabel says on a group with shared claims for which start of the JobSet it was made, as it says on JobSet's own
-	// Jobs: 0 for the first.
+	// attemptLabel on a group with shared claims is the start of the JobSet for which it was created, as on JobSet's
+	// own Jobs: 0 for the first.
 	attemptLabel = "jobset.sigs.k8s.io/restart-attempt"
 )
 
@@ -35,8 +35,8 @@ func IndexByJob(object client.Object) []string {
 	return []string{owner.Name}
 }
 
-// ensureGroups creates the Workload and then the PodGroups where they are absent. What exists is immutable but for the
-// annotations, which follow the plan.
+// ensureGroups creates the Workload and then the PodGroups where they are absent. Existing groups are immutable except
+// for the annotations, which follow the plan.
 func (r *Reconciler) ensureGroups(
 	ctx context.Context, reader client.Reader, job *trainerv1alpha1.TrainJob, planned plan.Plan,
 ) (waiting bool, err error) {
@@ -90,11 +90,11 @@ func withAttempt(planned plan.Plan, jobSet *jobsetv1alpha2.JobSet) plan.Plan {
 	return planned
 }
 
-// renew takes away the groups with shared claims whose JobSet has started again since they were made, and reports whether any is
-// still there. The devices of such a claim stay allocated for as long as its group exists, and its pods can only be where those
-// are: a gang that lost a device or a node would wait for it for ever. As for a suspension, the pods go first; when the
-// groups are gone, the gang is made anew.
-func (r *Reconciler) renew(
+// removeOutdatedGroups deletes the groups with shared claims whose JobSet has restarted since they were created, and
+// reports whether any still exists. The devices of such a claim stay allocated for as long as its group exists, and
+// bind its pods to their nodes: a gang that lost a device or a node would wait for it for ever. As for a suspension,
+// the pods are deleted first; after the groups, the gang is created anew.
+func (r *Reconciler) removeOutdatedGroups(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	if suspended(job) || jobSet == nil || jobSet.Status.TerminalState != "" || restartsInPlace(jobSet) {
@@ -125,8 +125,8 @@ func (r *Reconciler) renew(
 	return waiting, nil
 }
 
-// outdated reads the group of that name, and reports whether it was made for an earlier start of the JobSet. What the cache says is
-// confirmed: by one that shows an earlier group, a gang that was just made anew would be stopped.
+// outdated reads the group of that name, and reports whether it was made for an earlier start of the JobSet. A live
+// read confirms the cache: a cache that shows an earlier group would stop a gang that was just created anew.
 func (r *Reconciler) outdated(
 	ctx context.Context,
 	want *schedulingv1beta1.PodGroup,
@@ -148,7 +148,8 @@ func (r *Reconciler) outdated(
 	return true, nil
 }
 
-// attemptOf is for which start of the JobSet a group was made. One that does not say is never too early.
+// attemptOf returns the start of the JobSet for which a group was created. A group without the label is never too
+// early.
 func attemptOf(group *schedulingv1beta1.PodGroup) int32 {
 	attempt, err := strconv.ParseInt(group.Labels[attemptLabel], 10, 32)
 	if err != nil {
@@ -157,7 +158,8 @@ func attemptOf(group *schedulingv1beta1.PodGroup) int32 {
 	return int32(attempt)
 }
 
-// restartsInPlace reports whether a JobSet's pods outlive its restarts: they keep their places, and so their devices.
+// restartsInPlace reports whether a JobSet's pods outlive its restarts: they stay on their nodes, and so have the same
+// devices.
 func restartsInPlace(jobSet *jobsetv1alpha2.JobSet) bool {
 	policy := jobSet.Spec.FailurePolicy
 	return policy != nil && policy.RestartStrategy == jobsetv1alpha2.InPlaceRestart
@@ -166,7 +168,7 @@ func restartsInPlace(jobSet *jobsetv1alpha2.JobSet) bool {
 // shares reports whether the pods of a group share claims.
 func shares(group *schedulingv1beta1.PodGroup) bool { return len(group.Spec.ResourceClaims) > 0 }
 
-// gangObjects are the PodGroups and the Workload that exist of a job, whatever its plan is by now.
+// gangObjects returns the existing PodGroups and Workload of a job, whatever its present plan.
 func (r *Reconciler) gangObjects(ctx context.Context, job *trainerv1alpha1.TrainJob) ([]client.Object, error) {
 	var groups schedulingv1beta1.PodGroupList
 	err := r.Client.List(ctx, &groups, client.InNamespace(job.Namespace), client.MatchingFields{GroupIndex: job.Name})

@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// grouped is a runtime whose nodes are one group, which shares a claim, and whose helpers are another.
+// grouped returns a runtime with its nodes in one group, which shares a claim, and its helpers in another.
 func grouped() *trainerv1alpha1.ClusterTrainingRuntime {
 	rt := torch()
 	jobs := rt.Spec.Template.Spec.ReplicatedJobs
@@ -59,12 +59,12 @@ func (w *world) wantWrites(when string, want ...string) {
 	}
 }
 
-// theirs is a group of somebody else's that happens to have the name of a job's.
+// theirs is a foreign group that happens to have the name of a job's.
 func theirs() *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train"}}
 }
 
-func TestAJobWithSeveralGroups(t *testing.T) {
+func TestPodGroups_SeveralInOneJob(t *testing.T) {
 	w := newWorld(t, sharing(), grouped(), trainJob(), theirs())
 	w.settle()
 	w.wantWrites(
@@ -118,13 +118,13 @@ func TestAJobWithSeveralGroups(t *testing.T) {
 	}
 }
 
-// A claim's devices are allocated for as long as its group exists. A gang that starts again may have lost one of them, so it
-// gets a group anew, after its pods have gone; a group without claims stays.
-func TestARestartRenewsTheGroupsWithClaims(t *testing.T) {
+// A claim's devices are allocated for as long as its group exists. A gang that starts again may have lost one of them,
+// so it gets a new group, after its pods are deleted; a group without claims stays.
+func TestPodGroups_RestartRenewsThoseWithClaims(t *testing.T) {
 	w := newWorld(t, sharing(), grouped(), trainJob(suspend(false)))
 	w.start()
 	node := w.groups()["train-node"]
-	node.Finalizers = []string{"scheduling.k8s.io/podgroup-protection"} // until its pods have gone
+	node.Finalizers = []string{"scheduling.k8s.io/podgroup-protection"} // until its pods are deleted
 	if err := w.Client.Update(t.Context(), &node); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestARestartRenewsTheGroupsWithClaims(t *testing.T) {
 	}
 }
 
-func TestARestartThatRenewsNothing(t *testing.T) {
+func TestPodGroups_RestartRenewsNothing(t *testing.T) {
 	for name, change := range map[string]func(*trainerv1alpha1.TrainingRuntimeSpec, *jobsetv1alpha2.JobSetStatus){
 		"without claims": func(spec *trainerv1alpha1.TrainingRuntimeSpec, _ *jobsetv1alpha2.JobSetStatus) {
 			spec.Scheduling.ReplicatedJobs[0].ResourceClaims = nil

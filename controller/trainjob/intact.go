@@ -15,12 +15,13 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// recorded reports whether the frozen state says that this rendering was applied last.
+// recorded reports whether the frozen state records this rendering as the last applied one.
 func (p frozenPlan) recorded() bool { return p.state.Spec.Rendering.Digest == p.rendering.Digest }
 
-// stands reports whether a JobSet is what applying the plan's content would make of it, so that a controller that has just started need
-// not apply it. It is if the frozen state says that this rendering was applied last, so that the JobSet has no field of an earlier one, and
-// all that is planned is in the JobSet, so that nobody has changed it since. What others have added does not count: applying leaves it.
+// stands reports whether a JobSet equals the result of applying the plan's content, so that a controller that has just
+// started need not apply it. It does if the frozen state records this rendering as the last applied one, so that the
+// JobSet has no field of an earlier one, and the JobSet has all planned fields, so that no client has changed it since.
+// Fields that other clients have added do not count: an apply leaves them.
 func (p frozenPlan) stands(content *unstructured.Unstructured, there *jobsetv1alpha2.JobSet) (bool, error) {
 	if !p.recorded() {
 		return false, nil
@@ -52,8 +53,9 @@ func contains(there, planned any) bool {
 	}
 }
 
-// withdraw takes the rendering out of the frozen state before another one is applied to the JobSet that is there. A controller that dies
-// between the two would else leave a JobSet that is not what its frozen state says, and the next one might believe it.
+// withdraw takes the rendering out of the frozen state before another one is applied to the JobSet that is there.
+// Otherwise a controller that dies between the two would leave a JobSet that differs from its frozen state, and the
+// next controller might trust the state.
 func (r *Reconciler) withdraw(ctx context.Context, planned frozenPlan, there *jobsetv1alpha2.JobSet) error {
 	last := planned.state.Spec.Rendering
 	if there == nil || last.Digest == "" || planned.recorded() {
@@ -62,8 +64,8 @@ func (r *Reconciler) withdraw(ctx context.Context, planned frozenPlan, there *jo
 	return r.recordRendering(ctx, planned.state, statev1alpha1.Rendering{Renderer: last.Renderer})
 }
 
-// intact reports whether a ConfigMap, of which only metadata is known, is as it was applied: its digest is that of what is wanted,
-// and nobody but a controller of TrainJobs has written it.
+// intact reports whether a ConfigMap, known by its metadata only, has not changed since it was applied: its digest is that of the
+// wanted content, and only a controller of TrainJobs has written it.
 func intact(have, want client.Object) bool {
 	digest := want.GetAnnotations()[plan.AnnotationDigest]
 	managers := have.GetManagedFields()
@@ -74,8 +76,8 @@ func intact(have, want client.Object) bool {
 		)
 }
 
-// KeepManagers is a transform of the cache that keeps who has written an object, and not which fields, for the kinds of which intact has
-// to know that.
+// KeepManagers transforms objects of the cache: for the kinds whose managers intact reads, it retains the managers of
+// an object, and not their fields.
 func KeepManagers(object any) (any, error) {
 	if found, ok := object.(metav1.Object); ok {
 		managers := found.GetManagedFields()

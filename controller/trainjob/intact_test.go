@@ -42,7 +42,7 @@ func label(key, value string) func(*trainerv1alpha1.TrainJob) {
 	}
 }
 
-// update changes the job's JobSet as somebody would by hand.
+// update changes the job's JobSet as a user would by hand.
 func (w *world) update(edit func(pod *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet)) {
 	w.t.Helper()
 	jobSet := w.jobSet()
@@ -52,7 +52,7 @@ func (w *world) update(edit func(pod *corev1.PodTemplateSpec, jobSet *jobsetv1al
 	}
 }
 
-// A restart writes and reads nothing for a suspended job that is as it was left.
+// A restart writes and reads nothing for a suspended job that is unchanged.
 func TestRestart_SuspendedJobCostsNoCall(t *testing.T) {
 	for name, runtime := range map[string]*trainerv1alpha1.ClusterTrainingRuntime{
 		"a gang": torch(), "another scheduler's": coscheduled(),
@@ -73,7 +73,8 @@ func TestRestart_SuspendedJobCostsNoCall(t *testing.T) {
 	}
 }
 
-// What somebody changed by hand while no controller looked is put right by the next one, and what applying leaves is left.
+// The next controller reverts a user's manual change from the time without a controller, except in fields that an apply
+// leaves.
 func TestRestart_JobSetChangedByHand(t *testing.T) {
 	for name, test := range map[string]struct {
 		edit func(pod *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet)
@@ -132,8 +133,8 @@ func TestRestart_JobSetOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// A controller that dies after it has applied a rendering and before it has recorded that leaves a JobSet that the next one does not
-// take for what the frozen state says: what the user has taken back meanwhile goes.
+// A controller that dies between applying a rendering and recording it leaves a JobSet that the next one does not take
+// for the recorded rendering: a change that the user has reverted meanwhile is removed.
 func TestRestart_DeathBetweenApplyAndRecord(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()
@@ -150,7 +151,7 @@ func TestRestart_DeathBetweenApplyAndRecord(t *testing.T) {
 	w.change(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimePatches = nil })
 	w.Client = alive
 	w.restart()
-	w.settle() // deletes the JobSet, whose Jobs may have the label
+	w.settle() // deletes the JobSet, since its Jobs may have the label
 	w.settle()
 	if got, stays := w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Labels["team"]; stays {
 		t.Errorf("label team=%s stays after %v", got, w.writes)
@@ -179,7 +180,8 @@ func dyingAfter(t *testing.T, alive client.Client, patches int) client.Client {
 	})
 }
 
-// What somebody wrote into a ConfigMap while no controller looked is put right by the next one. Only metadata of it is read.
+// The next controller reverts a user's write to a ConfigMap from the time without a controller. It reads only the
+// metadata.
 func TestRestart_ConfigMapChangedByHand(t *testing.T) {
 	authority := "authority"
 	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
@@ -204,7 +206,7 @@ func TestRestart_ConfigMapChangedByHand(t *testing.T) {
 	}
 }
 
-// The cache keeps who has written an object, and not which fields, which would be most of its memory.
+// The cache retains the managers of an object, and not their fields, which would be most of its memory.
 func TestKeepManagers(t *testing.T) {
 	config := &metav1.PartialObjectMetadata{}
 	config.SetManagedFields([]metav1.ManagedFieldsEntry{

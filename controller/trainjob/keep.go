@@ -13,18 +13,19 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// reasonKept is the reason of the Event that says that a JobSet is not replaced, and goes on as it is.
+// reasonKept is the reason of the Event for a JobSet that is not replaced, and continues unchanged.
 const reasonKept = "JobSetKept"
 
-// errKeepsVolumes indicates that a JobSet cannot go on as it is, and that what its pods have saved would be deleted with it.
+// errKeepsVolumes indicates that a JobSet cannot continue unchanged, and that the data of its pods would be deleted
+// with it.
 var errKeepsVolumes = errors.New(
 	"the job has another size than its JobSet, whose volume claims would be deleted with it; " +
 		"undo the change of the size, or create the job again",
 )
 
-// keep applies to a suspended JobSet that must not be replaced what JobSet lets change, and leaves the rest as it was created: like a running
-// JobSet, it goes on with what it has. refusal is the API server's answer to the whole plan. One of another size would wait in a group for
-// pods that its JobSet does not create, so it stays suspended.
+// keep applies the mutable fields to a suspended JobSet that must not be replaced, and leaves the rest as it was
+// created, like a running JobSet. refusal is the API server's answer to the whole plan. One of another size would wait
+// in a group for pods that its JobSet does not create, so it stays suspended.
 func (r *Reconciler) keep(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, there *jobsetv1alpha2.JobSet, refusal error,
 ) error {
@@ -46,7 +47,7 @@ func (r *Reconciler) keep(
 	if err := r.applyUnstructured(ctx, content); err != nil {
 		return errors.Join(err, refusal)
 	}
-	// The plan is not asked for again until it or the JobSet changes.
+	// The plan is not applied again until it or the JobSet changes.
 	now.version = strconv.FormatInt(content.GetGeneration(), 10)
 	r.applied.remember(there.UID, now)
 	if !planned.recorded() {

@@ -26,7 +26,7 @@ func IsTooLarge(err error) bool {
 		strings.Contains(text, "trying to send message larger than max")
 }
 
-// tooLarge refuses a job whose runtime, with what the frozen state adds to it, the API server does not store.
+// tooLarge refuses a job whose runtime, with the frozen state around it, is too large for the API server.
 func tooLarge(runtime string, refusal error) error {
 	return &plan.RefusalError{
 		Runtime: runtime,

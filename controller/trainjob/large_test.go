@@ -30,7 +30,7 @@ func refusedForSize() map[string]error {
 	}
 }
 
-// What the API server does not store today it does not store tomorrow: the job is blocked with a reason, and is not tried again and again.
+// The API server's refusal of a large object is final: the job is blocked with a reason, and is not retried.
 func TestReconcile_ObjectsThatAreTooLarge(t *testing.T) {
 	for kind, says := range map[string]string{
 		"FrozenTrainJob": "spec.runtimeRef: Forbidden: the job's copy of its runtime is larger than the API server takes",
@@ -52,12 +52,12 @@ func TestReconcile_ObjectsThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// Any other failure of the API server may be gone the next time.
+// Any other failure of the API server may be transient.
 func TestIsTooLarge_OtherFailures(t *testing.T) {
 	for _, err := range []error{
 		nil,
 		errors.New("etcdserver: request is too large"),                       // not an answer of the API server's
-		apierrors.NewInternalError(errors.New("etcdserver: leader changed")), // as etcd says it
+		apierrors.NewInternalError(errors.New("etcdserver: leader changed")), // in etcd's words
 		apierrors.NewTooManyRequests("later", 1),
 	} {
 		if trainjob.IsTooLarge(err) {

@@ -24,8 +24,8 @@ func (w *world) stopped() bool {
 	return suspended != nil && *suspended
 }
 
-// Whoever suspends a job gets its pods stopped, whatever else cannot be done: a queue gives its quota away only then.
-func TestNothingKeepsAJobFromBeingSuspended(t *testing.T) {
+// A suspension stops the pods of a job, whatever else fails: a queue hands its quota on only then.
+func TestSuspend_AlwaysStopsThePods(t *testing.T) {
 	key := metav1.ObjectMeta{Namespace: namespace, Name: "train-mpi-hostfile"}
 	t.Run("somebody else's ConfigMap", func(t *testing.T) {
 		w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
@@ -70,7 +70,7 @@ func hostfile(t *testing.T, w *world) (*corev1.ConfigMap, error) {
 	return &config, err
 }
 
-func TestAConfigMapOfSomebodyElseIsNotTaken(t *testing.T) {
+func TestConfigMap_ForeignIsNotTaken(t *testing.T) {
 	theirs := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-mpi-hostfile"},
 		Data:       map[string]string{"hostfile": "theirs"},
@@ -85,7 +85,7 @@ func TestAConfigMapOfSomebodyElseIsNotTaken(t *testing.T) {
 }
 
 // A launcher that starts anew would wait for its hostfile for ever.
-func TestADeletedConfigMapOfARunningJobComesBack(t *testing.T) {
+func TestConfigMap_DeletedIsRecreated(t *testing.T) {
 	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.start()
 	config, err := hostfile(t, w)

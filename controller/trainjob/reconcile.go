@@ -23,9 +23,12 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
 	"github.com/lockstep-project/lockstep/controller/resolve"
+	"github.com/lockstep-project/lockstep/controller/servedkinds"
 )
 
-// Reconciler makes TrainJobs real. All exported fields but Class are required.
+// Reconciler renders TrainJobs into JobSets and their other objects, and writes their status. The zero values of Class,
+// Nodes, Levels, Kinds and Authority are usable; a reconciler that only previews a take-over (see Adopt) needs neither
+// Recorder nor Instruments.
 type Reconciler struct {
 	// Client reads from a cache and writes.
 	Client client.Client
@@ -33,12 +36,12 @@ type Reconciler struct {
 	Live client.Reader
 	// Resolver finds the jobs' runtimes.
 	Resolver *resolve.Resolver
-	// Recorder writes Events about TrainJobs, in the older form: Kubeflow's SDK drops those without firstTimestamp, which the newer API
-	// cannot say.
+	// Recorder writes Events about TrainJobs, in the older form: Kubeflow's SDK drops those without firstTimestamp,
+	// which the newer API does not have.
 	Recorder record.EventRecorder
-	// Clock tells the time against which deadlines are held.
+	// Clock is the time source of deadlines.
 	Clock clock.PassiveClock
-	// Instruments count what happened.
+	// Instruments are the controller's metrics.
 	Instruments *instruments.Controller
 	// Options are handed to the planner.
 	Options plan.Options
@@ -46,10 +49,12 @@ type Reconciler struct {
 	Class class.Class
 	// Nodes finds pods that no node can hold. Those of gangs may be held back.
 	Nodes nodefit.Nodes
-	// Levels finds pods that their namespace does not let in.
+	// Levels finds pods that their namespace's Pod Security level refuses.
 	Levels podsecurity.Levels
-	// Authority is what clients of the status server have to trust, as PEM, as it is by then; empty while it is not known.
-	// Nil without a status server, and only then.
+	// Kinds finds kinds that pods create and that are not served.
+	Kinds servedkinds.Kinds
+	// Authority returns the current certificates that clients of the status server have to trust, as PEM; empty while they
+	// are not known. Nil without a status server, and only then.
 	Authority func() string
 
 	applied   applied
@@ -57,27 +62,28 @@ type Reconciler struct {
 	reports   reports
 }
 
-// waitForCache is how long to wait for a cache that showed an older job than there is, if the watch is not sooner.
+// waitForCache is the time to wait for a cache that showed an outdated job, if the watch is not sooner.
 const waitForCache = time.Second
 
-// outcome is what one reconciliation did, for events, metrics and the queue.
+// outcome is the result of one reconciliation, for events, metrics and the queue.
 type outcome struct {
 	began     time.Time
 	framework string
-	// awaits names what has to happen before the plan is applied; empty if it was applied.
+	// awaits is the condition for applying the plan; empty if it was applied.
 	awaits string
-	// notes are for the job's owner; only when its JobSet was made.
+	// notes are for the job's owner; set only when its JobSet was created.
 	notes []string
-	// chosen tells the job's owner the arithmetic of automatic resources; empty unless its JobSet was made.
+	// chosen is the arithmetic of automatic resources, for the job's owner; empty unless its JobSet was created.
 	chosen string
-	// unfit is why no node holds pods of a gang that is to start; empty if some do, or nothing is known.
+	// unfit is the reason for which no node holds pods of a gang that is to start; empty if some do, or nothing is
+	// known.
 	unfit string
-	// again is when to look again whatever happens; zero for never.
-	again time.Duration
-	err   error
+	// requeueAfter is the unconditional requeue delay; zero for never.
+	requeueAfter time.Duration
+	err          error
 }
 
-// Reconcile brings one TrainJob a step further. It writes the status at most once, and Events only after that.
+// Reconcile runs one step for one TrainJob. It writes the status at most once, and Events only after that.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var job trainerv1alpha1.TrainJob
 	err := r.Client.Get(ctx, request.NamespacedName, &job)
@@ -94,25 +100,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	jobSet, err := r.jobSet(ctx, &job)
 	done := outcome{framework: instruments.Unknown, err: err}
 	if err == nil && !job.Ended() {
-		done = r.realize(ctx, &job, jobSet)
+		done = r.planAndApply(ctx, &job, jobSet)
 	}
 	done.began = began
+
+	// The whole status is computed from the objects read, and written once.
 	next := job.DeepCopy()
 	hinders := hindrance(done, jobSet)
 	r.suspension(next, hinders)
 	done.err = errors.Join(done.err, r.forget(ctx, request.NamespacedName, job.UID))
 	copyStatus(next, jobSet)
-	left := sooner(r.deadline(next), done.again)
+	left := sooner(r.deadline(next), done.requeueAfter)
 	done.err = errors.Join(done.err, r.situate(ctx, next, jobSet, hinders))
 	if err = r.writeStatus(ctx, &job, next); apierrors.IsConflict(err) {
-		return r.again(ctx, &job, done), nil
+		return r.skipStale(ctx, &job, done), nil
 	}
 	if err != nil {
 		return ctrl.Result{}, errors.Join(done.err, err)
 	}
+
+	// Events and counters only for a status that was written: a conflict would repeat them.
 	r.warn(&job, next, done)
 	r.count(&job, next, done.framework)
-	left = sooner(left, sooner(resizes(next), r.tell(&job, next)))
+	reminder := r.tell(&job, next)
+	left = sooner(left, sooner(resizes(next), reminder))
+
+	// After a failure the objects that the next attempt needs stay, unless no pod can start meanwhile.
 	if done.err == nil || next.Ended() || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
 		stop := r.timed(instruments.PhaseRelease)
 		kept, err := r.cleanUp(ctx, next, jobSet)
@@ -123,24 +136,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.report(next, done, left)
 }
 
-// cleanUp takes away what the job no longer needs, in the end itself, and returns when to come back; zero if nothing is due.
+// cleanUp deletes the objects that the job no longer needs, in the end the job itself, and returns the requeue delay;
+// zero if nothing is due.
 func (r *Reconciler) cleanUp(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
 	kept, failure := r.release(ctx, job, jobSet)
-	files, err := r.tidy(ctx, job, jobSet)
+	files, err := r.removeLeftovers(ctx, job, jobSet)
 	failure = errors.Join(failure, err)
 	itself, err := r.expire(ctx, job)
 	return sooner(kept, sooner(files, itself)), errors.Join(failure, err)
 }
 
-// realize plans an unfinished job and applies the plan.
-func (r *Reconciler) realize(
+// planAndApply plans an unfinished job and applies the plan.
+func (r *Reconciler) planAndApply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) outcome {
 	done := outcome{framework: instruments.Unknown}
 	if suspended(job) && runs(jobSet) {
-		// By itself: JobSet's webhook refuses a suspension that comes with another template, and the pods would run on.
+		// By itself: JobSet's webhook refuses a suspension together with another template, and the pods would run on.
 		if done.err = r.stop(ctx, jobSet); done.err != nil {
 			return done
 		}
@@ -156,32 +170,33 @@ func (r *Reconciler) realize(
 			return done
 		}
 		var waiting bool
-		waiting, done.err = r.makeReal(ctx, job, planned, jobSet)
+		waiting, done.err = r.applyTimed(ctx, job, planned, jobSet)
 		switch {
 		case done.err != nil:
 		case waiting:
 			done.awaits = "a PodGroup, claim, ComputeDomain or JobSet of its last start has not gone yet"
 		default:
 			if jobSet == nil {
-				done.notes, done.chosen = slices.Concat(planned.Notes, planned.Warnings), planned.Chosen
+				missing := r.Kinds.Missing(planned.Creates)
+				done.notes, done.chosen = slices.Concat(planned.Notes, planned.Warnings, missing), planned.Chosen
 			}
-			done.again, done.err = r.remainder(ctx, planned.Plan, jobSet)
+			done.requeueAfter, done.err = r.remainder(ctx, planned.Plan, jobSet)
 		}
 	case suspended(job) || !runs(jobSet):
 		done.err = err
 	default:
-		// The job runs, and nothing would be applied: what became of its runtime since is no concern of its.
+		// The job runs, and nothing would be applied: changes of its runtime since its start do not concern it.
 		klog.FromContext(ctx).V(2).Info("Left a running job alone", "trainJob", klog.KObj(job), "reason", err.Error())
 	}
 	return done
 }
 
-// makeReal applies a plan, and measures how long it took, and how long the job's user has waited for it.
-func (r *Reconciler) makeReal(
+// applyTimed applies a plan, and measures its duration, and the time from the job's creation to its JobSet.
+func (r *Reconciler) applyTimed(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	defer r.timed(instruments.PhaseApply)()
-	if waiting, err = r.renew(ctx, job, planned.Plan, jobSet); err != nil || waiting {
+	if waiting, err = r.removeOutdatedGroups(ctx, job, planned.Plan, jobSet); err != nil || waiting {
 		return waiting, err
 	}
 	waiting, err = r.apply(ctx, job, planned, jobSet)
@@ -191,16 +206,16 @@ func (r *Reconciler) makeReal(
 	return waiting, err
 }
 
-// again leaves a job alone whose status could not be written because it is not as it was seen. Nothing was released and
-// nothing is counted: that is for who sees it as it is.
-func (r *Reconciler) again(ctx context.Context, job *trainerv1alpha1.TrainJob, done outcome) ctrl.Result {
-	klog.FromContext(ctx).V(2).Info("Saw an older TrainJob than there is", "trainJob", klog.KObj(job))
+// skipStale requeues a job whose status write failed because the job has changed meanwhile. Nothing is released or
+// counted: the reconciliation that sees its current state does both.
+func (r *Reconciler) skipStale(ctx context.Context, job *trainerv1alpha1.TrainJob, done outcome) ctrl.Result {
+	klog.FromContext(ctx).V(2).Info("Skipped a TrainJob that changed after it was read", "trainJob", klog.KObj(job))
 	r.Instruments.Reconciled(done.framework, instruments.ResultStale, r.Clock.Since(done.began))
 	return ctrl.Result{RequeueAfter: waitForCache}
 }
 
-// writeStatus writes what changed in the status, if anything did. It is a conflict if the job is not as it was seen any more: a
-// cache that is behind would write what is no longer so, and take back a verdict that is final.
+// writeStatus writes the changes of the status, if there are any. It is a conflict if the job has changed since it was
+// read: a stale cache would write an outdated status, and revert a final condition.
 func (r *Reconciler) writeStatus(ctx context.Context, old, next *trainerv1alpha1.TrainJob) error {
 	if equality.Semantic.DeepEqual(old.Status, next.Status) {
 		return nil

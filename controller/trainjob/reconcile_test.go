@@ -23,7 +23,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-func TestGroupsExistBeforePods(t *testing.T) {
+func TestReconcile_GroupsExistBeforePods(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
 	want := []string{
@@ -51,7 +51,7 @@ func TestGroupsExistBeforePods(t *testing.T) {
 	}
 }
 
-func TestWithoutGangOnlyTheJobSetIsMade(t *testing.T) {
+func TestReconcile_WithoutGangOnlyTheJobSet(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.settle()
 	if diff := cmp.Diff(
@@ -70,7 +70,7 @@ func TestWithoutGangOnlyTheJobSetIsMade(t *testing.T) {
 	}
 }
 
-func TestRunningJobSetIsLeftAlone(t *testing.T) {
+func TestReconcile_RunningJobSetIsLeftAlone(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(false)))
 	w.start()
 	rt := torch()
@@ -88,13 +88,13 @@ func TestRunningJobSetIsLeftAlone(t *testing.T) {
 	if err := w.Client.Delete(t.Context(), rt); err != nil {
 		t.Fatal(err)
 	}
-	w.settle() // its runtime is gone, which is no concern of a running job
+	w.settle() // its runtime was deleted, which does not affect a running job
 	if event := w.event(); event != "" {
 		t.Errorf("event %q about a running job", event)
 	}
 }
 
-func TestAnnotationsOfARunningGroupFollow(t *testing.T) {
+func TestReconcile_RunningGroupAnnotationsFollow(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Annotations = map[string]string{topology.AnnotationRequiredTopology: "rack"}
 	}))
@@ -121,8 +121,8 @@ func TestAnnotationsOfARunningGroupFollow(t *testing.T) {
 	}
 }
 
-// A trainer reports every few seconds. What it expects is written down only when it changed enough to matter.
-func TestExpectedEndsOfARunningGroupFollow(t *testing.T) {
+// A trainer reports every few seconds. Its estimate is written only after a significant change.
+func TestExpectedEnd_RunningGroupFollows(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
 	for _, step := range []struct {
@@ -133,7 +133,7 @@ func TestExpectedEndsOfARunningGroupFollow(t *testing.T) {
 	}{
 		{after: 10 * time.Minute, left: 36000, end: "2026-11-21T20:10:00Z", writes: []string{"patch PodGroup", "patch TrainJob status"}},
 		{after: 11 * time.Minute, left: 35980, end: "2026-11-21T20:10:00Z"},
-		// By its reports the end has come nearer faster than time passes: it is expected a little earlier than 15:12.
+		// By its reports the end has approached faster than time passes: it is expected a little earlier than 15:12.
 		{after: 12 * time.Minute, left: 18000, end: "2026-11-21T15:04:35Z", writes: []string{"patch PodGroup"}},
 	} {
 		now := created().Add(step.after)
@@ -155,7 +155,7 @@ func TestExpectedEndsOfARunningGroupFollow(t *testing.T) {
 	}
 }
 
-func TestSuspendAndResume(t *testing.T) {
+func TestSuspend_ThenResume(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
 	w.clock.SetTime(created().Add(time.Minute))
@@ -215,7 +215,7 @@ func TestResumedJob_KeepsItsConditionToTheEnd(t *testing.T) {
 	}, metav1.Condition{Type: "Complete", Status: "True", Reason: "AllJobsCompleted"})
 }
 
-func TestResumptionWaitsForTheEarlierGroup(t *testing.T) {
+func TestResume_WaitsForTheEarlierGroup(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
@@ -243,7 +243,7 @@ func TestResumptionWaitsForTheEarlierGroup(t *testing.T) {
 	}
 }
 
-func TestStatusIsCopied(t *testing.T) {
+func TestStatus_CopiedFromJobSet(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
@@ -299,7 +299,7 @@ func TestStatusIsCopied(t *testing.T) {
 	}
 }
 
-func TestFailureIsForGood(t *testing.T) {
+func TestStatus_FailureIsFinal(t *testing.T) {
 	failed := metav1.Condition{
 		Type:               "Failed",
 		Status:             "True",
@@ -324,8 +324,8 @@ func TestFailureIsForGood(t *testing.T) {
 	wantConditions(t, w, failed)
 }
 
-// Others wait for the devices of a group with shared claims: it goes with its job.
-func TestAGroupWithClaimsGoesAtOnce(t *testing.T) {
+// Other gangs wait for the devices of a group with shared claims: it is deleted with its job.
+func TestPodGroups_WithClaimsDeletedAtOnce(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
 	group := w.podGroup()
@@ -349,7 +349,7 @@ func TestAGroupWithClaimsGoesAtOnce(t *testing.T) {
 	}
 }
 
-func TestDeadline(t *testing.T) {
+func TestDeadline_FailsTheJob(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(deadline(60)))
 	w.clock.SetTime(created().Add(20 * time.Second))
 	if got := w.settle().RequeueAfter; got != 40*time.Second {
@@ -375,7 +375,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestResumptionGrantsTheWholeDeadlineAgain(t *testing.T) {
+func TestDeadline_RestartsOnResume(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(deadline(60), suspend(true)))
 	w.clock.SetTime(created().Add(time.Hour))
 	if got := w.settle().RequeueAfter; got != 0 {
@@ -388,7 +388,7 @@ func TestResumptionGrantsTheWholeDeadlineAgain(t *testing.T) {
 	}
 }
 
-func TestJobsOfOthersAreNotTouched(t *testing.T) {
+func TestManagedBy_ForeignJobsAreNotTouched(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true), deadline(1), func(job *trainerv1alpha1.TrainJob) {
 		job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue")
 	}))
@@ -399,7 +399,7 @@ func TestJobsOfOthersAreNotTouched(t *testing.T) {
 	}
 }
 
-func TestMissingRuntime(t *testing.T) {
+func TestRuntimeRef_MissingRuntime(t *testing.T) {
 	for _, rt := range []client.Object{
 		torch(),
 		&trainerv1alpha1.TrainingRuntime{
@@ -437,7 +437,7 @@ func TestMissingRuntime(t *testing.T) {
 	}
 }
 
-func TestRefusedJobIsNotTriedAgain(t *testing.T) {
+func TestReconcile_RefusedJobIsNotRetried(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Annotations = map[string]string{topology.AnnotationSpares: "some"}
 	}))
@@ -452,7 +452,7 @@ func TestRefusedJobIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestUnknownKindOfRuntimeIsRefused(t *testing.T) {
+func TestRuntimeRef_UnknownKindIsRefused(t *testing.T) {
 	w := newWorld(t, gang(), trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = new("Recipe") }))
 	_, err := w.reconcile()
 	if !errors.Is(err, reconcile.TerminalError(nil)) || !strings.Contains(err.Error(), "Recipe.trainer.kubeflow.org") {
@@ -460,7 +460,7 @@ func TestUnknownKindOfRuntimeIsRefused(t *testing.T) {
 	}
 }
 
-func TestForeignJobSetIsNotTaken(t *testing.T) {
+func TestReconcile_ForeignJobSetIsNotTaken(t *testing.T) {
 	theirs := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train"}}
 	w := newWorld(t, gang(), torch(), trainJob(), theirs)
 	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) {
@@ -471,7 +471,7 @@ func TestForeignJobSetIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestSuspensionNeedsNoRuntime(t *testing.T) {
+func TestSuspend_NeedsNoRuntime(t *testing.T) {
 	rt := torch()
 	w := newWorld(t, gang(), rt, trainJob())
 	w.settle()

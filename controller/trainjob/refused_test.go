@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
 )
 
-// The owner of a job whose pods its namespace refuses is told as soon as the JobSet is there, of a gang and of a job that is none.
+// A job with pods that its namespace refuses gets an Event as soon as the JobSet exists, whether it is a gang or not.
 func TestReconcile_PodsThatTheNamespaceRefuses(t *testing.T) {
 	for name, options := range map[string]plan.Options{"a gang": gang(), "no gang": {}} {
 		t.Run(name, func(t *testing.T) {

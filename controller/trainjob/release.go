@@ -15,14 +15,14 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// linger is how long the group of a job that ended is kept, so that whoever looks at a job that just ended still sees
-// where its gang stood. All that a job made is gone within 60 s of its end (DESIGN §5).
+// linger is the time for which the group of a job that ended is retained, so that users who look at a job that just
+// ended still see its gang's place. All objects of a job are deleted within 60 s of its end.
 const linger = 45 * time.Second
 
-// release takes away what a job that is suspended or over no longer needs: its groups, whose shared claims are freed
-// only then, after them its ComputeDomain, and the JobSet of a job that missed its deadline. It runs after the status was written, so that a job
-// never looks unfinished while its JobSet is gone, and it runs again until all is gone. It returns when to come back
-// for groups that are kept for now; zero if none is.
+// release deletes the objects that a suspended or ended job no longer needs: its groups, whose shared claims are freed
+// only then, after them its ComputeDomain, and the JobSet of a job that missed its deadline. It runs after the status
+// was written, so that a job never looks unfinished after its JobSet was deleted, and it runs again until all are
+// deleted. It returns the requeue delay for groups that are retained for now; zero if none is.
 func (r *Reconciler) release(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
@@ -59,8 +59,9 @@ func (r *Reconciler) release(
 	return r.releaseDomain(ctx, job, jobSet, objects)
 }
 
-// lingers is how long an object of the job's group may stay. What holds shared claims goes at once, for others wait for
-// the devices, and so does the group of a suspended job, for it must be gone before the job is resumed.
+// lingers returns the time for which an object of the job's group may stay. A group with shared claims is deleted at
+// once, since other gangs wait for the devices, and so is the group of a suspended job, which must be deleted before
+// the job is resumed.
 func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object) time.Duration {
 	group, isGroup := object.(*schedulingv1beta1.PodGroup)
 	if suspended(job) || isGroup && shares(group) {
@@ -69,7 +70,7 @@ func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object
 	return max(0, linger-r.Clock.Since(endOf(job)))
 }
 
-// remove deletes an object of the job's, unless it is somebody else's.
+// remove deletes an object of the job's, unless it is foreign.
 func (r *Reconciler) remove(ctx context.Context, job *trainerv1alpha1.TrainJob, object client.Object) error {
 	if !owns(job, object) {
 		return nil

@@ -18,13 +18,15 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// lookAgain is when a gang that misses members is looked at again: that others of it are complete shows in no status of a JobSet.
+// lookAgain is the requeue delay of a gang that misses members: no status of a JobSet shows that others of them are
+// complete.
 const lookAgain = 30 * time.Second
 
-// remainder lets a gang that started, and misses members now, need as many as it has left: those that are complete do not come
-// back, so a lost one that does would wait for them for ever. It returns when to look again; zero for a gang that misses none.
+// remainder lowers the minimum of a gang that started, and misses members now, to the number that it has left: complete
+// members are not recreated, so a recreated one would wait for them for ever. It returns the requeue delay; zero for a
+// gang that misses none.
 //
-// Gangs with late members are left as they are: which of their members are not among those that it needs, no Job says.
+// Gangs with late members are left unchanged: no Job shows which of their members are not needed.
 func (r *Reconciler) remainder(
 	ctx context.Context, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
@@ -76,7 +78,8 @@ func misses(jobSet *jobsetv1alpha2.JobSet, group string) bool {
 	return false
 }
 
-// complete is how many members of the group have ended well. The Jobs are read live: they are not watched.
+// complete returns the number of members of the group that have ended well. The Jobs are read live: they are not
+// watched.
 func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet, group string) (int32, error) {
 	complete := int32(0)
 	for i := range jobSet.Spec.ReplicatedJobs {

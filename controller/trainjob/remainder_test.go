@@ -12,7 +12,7 @@ import (
 
 // A gang of four runs, one member is lost, and the others become complete, one after the other. It needs as many as it has left;
 // and all again when everything starts again.
-func TestAGangNeedsNoMemberThatIsComplete(t *testing.T) {
+func TestMinCount_ExcludesCompletedMembers(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()
 	whole := w.podGroup().Spec.SchedulingPolicy.Gang.MinCount

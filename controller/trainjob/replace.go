@@ -14,19 +14,19 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// reasonReplaced is the reason of the Event that tells that a job's JobSet is deleted and made anew.
+// reasonReplaced is the reason of the Event for a job's JobSet that is deleted and created anew.
 const reasonReplaced = "JobSetReplaced"
 
-// applyOrReplace applies a JobSet. One that is suspended, and does not let the change be made, is deleted; the next one is made when it
-// has gone, and waiting is true until then. A JobSet lets labels, annotations, node selectors, tolerations and gates of its pods change
-// while it is suspended, and nothing else of them, and it takes none of these away from its Jobs. One whose volume claims would be deleted with
-// it is kept.
+// applyOrReplace applies a JobSet. A suspended JobSet that does not permit the change is deleted; the next one is
+// created after that, and waiting is true until then. A suspended JobSet permits changes of its pods' labels,
+// annotations, node selectors, tolerations and gates, and of nothing else in them, and it removes none of these from
+// its Jobs. A JobSet whose volume claims would be deleted with it is not replaced.
 func (r *Reconciler) applyOrReplace(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, there *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	if keepsDropped(planned, there) {
 		if active(there) {
-			return true, nil // its pods go first
+			return true, nil // its pods are deleted first
 		}
 		return true, r.replace(ctx, job, there)
 	}
@@ -40,20 +40,20 @@ func (r *Reconciler) applyOrReplace(
 	case planned.state.Spec.Rendering == planned.rendering && r.applied.knows(there.UID):
 		return false, refusal // this process made it of the same: another one would be refused, too
 	case !isTrue(there.Spec.Suspend) || active(there):
-		return true, nil // its pods go first
+		return true, nil // its pods are deleted first
 	}
 	return true, r.replace(ctx, job, there)
 }
 
-// keepsDropped reports whether the Jobs of a suspended JobSet would keep what the plan no longer has. It is asked once for each rendering, so
-// that a JobSet to which a webhook always adds a label is not made anew for ever.
+// keepsDropped reports whether the Jobs of a suspended JobSet would retain entries that the plan no longer has. It is
+// evaluated once for each rendering, so that a JobSet to which a webhook always adds a label is not replaced for ever.
 func keepsDropped(planned frozenPlan, there *jobsetv1alpha2.JobSet) bool {
 	return there != nil && isTrue(there.Spec.Suspend) && !planned.recorded() && !plan.LosesVolumes(there) &&
 		plan.Drops(planned.JobSet, there)
 }
 
-// replace deletes a suspended JobSet, and the groups that were made for a later start than the first of the next one. The JobSet stays until
-// its Jobs have gone: the next one needs their names.
+// replace deletes a suspended JobSet, and the groups that were made for a later start than the first of the next one.
+// The JobSet stays until its Jobs are deleted: the next one needs their names.
 func (r *Reconciler) replace(ctx context.Context, job *trainerv1alpha1.TrainJob, there *jobsetv1alpha2.JobSet) error {
 	if there.Status.Restarts > 0 {
 		groups, err := r.gangObjects(ctx, job)
@@ -69,7 +69,7 @@ func (r *Reconciler) replace(ctx context.Context, job *trainerv1alpha1.TrainJob,
 	seen := client.Preconditions{UID: &there.UID, ResourceVersion: &there.ResourceVersion}
 	err := r.Client.Delete(ctx, there.DeepCopy(), seen, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is not as it was seen
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it has changed since it was read
 		return nil
 	case err != nil:
 		return fmt.Errorf("deleting JobSet %s, to make it anew: %w", client.ObjectKeyFromObject(there), err)
@@ -79,7 +79,7 @@ func (r *Reconciler) replace(ctx context.Context, job *trainerv1alpha1.TrainJob,
 	return nil
 }
 
-// active reports whether a JobSet has pods, as far as it knows.
+// active reports whether a JobSet's status shows pods.
 func active(jobSet *jobsetv1alpha2.JobSet) bool {
 	for _, status := range jobSet.Status.ReplicatedJobsStatus {
 		if status.Active > 0 || status.Ready > 0 {

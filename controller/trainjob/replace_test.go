@@ -56,7 +56,7 @@ func (w *world) suspendedBecause() string {
 	return found.Message
 }
 
-// A queued JobSet that does not take a patch is made anew, while the job waits and when it is resumed with it.
+// A queued JobSet that does not permit a patch is created anew, while the job waits and when it is resumed with it.
 func TestReplace_JobSetThatDoesNotTakeAPatch(t *testing.T) {
 	for name, resumes := range map[string]bool{"while it waits": false, "with its resumption": true} {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestReplace_JobSetThatDoesNotTakeAPatch(t *testing.T) {
 	}
 }
 
-// A JobSet whose pods lose a label is made anew, because JobSet merges labels into the Jobs that it resumes. One to which a webhook adds a
-// label each time is made anew once for each rendering.
+// A JobSet with pods that lose a label is created anew, because JobSet merges labels into the Jobs that it resumes. A
+// JobSet to which a webhook adds a label each time is created anew once for each rendering.
 func TestReplace_JobsWouldKeepWhatIsDropped(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.change(label("team", "a"))
@@ -128,7 +128,7 @@ func retaining(retention *jobsetv1alpha2.VolumeRetentionPolicy) []jobsetv1alpha2
 	}}
 }
 
-// A JobSet whose volume claims are retained is replaced.
+// A JobSet with a policy that retains its volume claims is replaced.
 func TestReplace_RetainedVolumes(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()
@@ -148,7 +148,7 @@ func TestReplace_RetainedVolumes(t *testing.T) {
 	}
 }
 
-// What cannot be changed is said, and nothing is lost.
+// An Event names the immutable fields, and nothing is lost.
 func TestReplace_JobSetStays(t *testing.T) {
 	volumes := retaining(&jobsetv1alpha2.VolumeRetentionPolicy{WhenDeleted: new(jobsetv1alpha2.RetentionPolicyDelete)})
 	for name, of := range map[string]struct {
@@ -197,7 +197,7 @@ func TestReplace_JobSetStays(t *testing.T) {
 	}
 }
 
-// resize gives the job more nodes than its runtime says.
+// resize gives the job more nodes than its runtime has.
 func resize(job *trainerv1alpha1.TrainJob) {
 	job.Spec.Trainer = &trainerv1alpha1.Trainer{NumNodes: new(int32(3))}
 }
@@ -216,7 +216,8 @@ func changesAccount(content map[string]any) bool {
 	return account != ""
 }
 
-// A JobSet whose claims would be deleted with it goes on with what it has: only what JobSet lets change of it is patched, and one Event says so.
+// A JobSet with claims that would be deleted with it is not replaced: only its mutable fields are patched, and one
+// Event reports that.
 func TestReplace_VolumesKeepTheJobSet(t *testing.T) {
 	for name, policy := range map[string]*jobsetv1alpha2.VolumeRetentionPolicy{
 		"explicitly": {WhenDeleted: new(jobsetv1alpha2.RetentionPolicyDelete)}, "by default": nil, "by the default of the policy": {},
@@ -261,7 +262,7 @@ func TestReplace_VolumesKeepTheJobSet(t *testing.T) {
 	}
 }
 
-// A JobSet that is not replaced, and whose pods are in no group, gets none: a gang without pods would wait for ever.
+// A JobSet that is not replaced, with pods that are in no group, gets none: a gang without pods would wait for ever.
 func TestReplace_KeptJobSetGetsNoPhantomGroup(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()

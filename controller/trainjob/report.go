@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// reasonFailed is the reason of the Event that tells why a job's objects could not be made.
+	// reasonFailed is the reason of the Event for a job whose objects could not be created.
 	reasonFailed = "TrainJobResourcesCreationFailed"
-	// reasonPolicy is the reason of Events that tell what the policy for evicted members did to the runtime's.
+	// reasonPolicy is the reason of Events on changes of the runtime's policy by the policy for evicted members.
 	reasonPolicy = "DisruptionPolicy"
-	// reasonChosen is the reason of the Event that tells how a job's resources were computed.
+	// reasonChosen is the reason of the Event on the computation of a job's resources.
 	reasonChosen = "ResourcesChosen"
 	// noteLimit keeps an Event's note below the API's limit of 1024 bytes, and the message of a condition far below its own of 32,768.
 	noteLimit = 950
-	// waitForRuntime is how long to wait for a missing runtime, if the watch is not sooner.
+	// waitForRuntime is the time to wait for a missing runtime, if the watch is not sooner.
 	waitForRuntime = 30 * time.Second
 )
 
-// report tells the user, the metrics and the queue what happened. left is how long the job may be left alone: until its
-// deadline, or until its group goes; zero where only an event brings it back.
+// report writes the result to Events, metrics and the queue. left is the requeue delay: until the job's deadline, or
+// until its group is deleted; zero where only an event requeues the job.
 func (r *Reconciler) report(
 	job *trainerv1alpha1.TrainJob, done outcome, left time.Duration,
 ) (ctrl.Result, error) {
@@ -53,19 +53,19 @@ func (r *Reconciler) report(
 	r.Recorder.Eventf(job, corev1.EventTypeWarning, reasonFailed,
 		"TrainJob resources reconciliation failed: %s", note)
 	switch {
-	case result == instruments.ResultMissingRuntime: // the watch brings it back when the runtime appears
+	case result == instruments.ResultMissingRuntime: // the watch requeues it when the runtime appears
 		return ctrl.Result{RequeueAfter: sooner(left, waitForRuntime)}, nil
 	case result != instruments.ResultRefused:
 		return ctrl.Result{}, done.err
 	case left > 0: // a job that cannot be rendered misses its deadline like any other
 		return ctrl.Result{RequeueAfter: left}, nil
-	default: // a change of the job or of its runtime brings it back; until then trying again is no use
+	default: // a change of the job or of its runtime requeues it; until then trying again is no use
 		return ctrl.Result{}, reconcile.TerminalError(done.err) //nolint:wrapcheck // a mark on our own error
 	}
 }
 
-// brief returns the text of an error in at most noteLimit bytes. The middle is left out of a longer one: JobSet's answers print whole
-// templates between the field and what is wrong with it.
+// brief returns the text of an error in at most noteLimit bytes. The middle is left out of a longer one: JobSet's
+// answers print whole templates between the field and its fault.
 func brief(err error) string { return shorten(err.Error()) }
 
 // shorten leaves out the middle of a text of more than noteLimit bytes.
@@ -78,7 +78,7 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:half], "") + gap + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
-// sooner is the smaller of two delays, of which zero is none.
+// sooner returns the smaller of two delays; zero is none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -17,13 +17,13 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// errNoTemplate indicates that there is no ResourceClaimTemplate of which the gang's pods could share a claim.
+// errNoTemplate indicates that the ResourceClaimTemplate for a claim that the gang's pods share does not exist.
 var errNoTemplate = errors.New("it does not exist, and the gang shares a claim made of it")
 
-// ensureClaims creates the claims that the pods of a group share by name, where they are absent, before the pods that name them. They
-// belong to the group: when it goes, as it does with every suspension, the garbage collector takes them along. It waits while a
-// claim of an earlier group has not gone yet. A claim that is there is left as it is, for its spec is immutable; the
-// devices of pods that have ended are given back by Kubernetes.
+// ensureClaims creates the claims that the pods of a group share by name, where they are absent, before the pods that
+// name them. The group owns them: when it is deleted, as with every suspension, the garbage collector deletes them,
+// too. It waits while a claim of an earlier group is not deleted yet. An existing claim is left unchanged, for its spec
+// is immutable; the devices of pods that have ended are given back by Kubernetes.
 func (r *Reconciler) ensureClaims(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan,
 ) (waiting bool, err error) {
@@ -59,7 +59,7 @@ func (r *Reconciler) ensureClaim(
 	case ownership.ControllerOf(&have, r.Options.GangAPI.GroupKind()) == nil:
 		return false, fmt.Errorf("ResourceClaim %s: %w", in(shared.Name), ErrForeign)
 	}
-	return false, nil // of an earlier group, whose end takes it along
+	return false, nil // of an earlier group; it is deleted with that
 }
 
 func (r *Reconciler) makeClaim(

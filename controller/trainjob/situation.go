@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/situation"
 )
 
-// situate writes status.scheduling. Of a job whose JobSet was made or resumed just now there is nothing to say yet.
+// situate writes status.scheduling. It skips a job whose JobSet was only just created or resumed.
 func (r *Reconciler) situate(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet, hindrance string,
 ) error {
@@ -26,13 +26,13 @@ func (r *Reconciler) situate(
 	}
 	var groups schedulingv1beta1.PodGroupList
 	err := r.Client.List(ctx, &groups, client.InNamespace(job.Namespace), client.MatchingFields{GroupIndex: job.Name},
-		client.UnsafeDisableDeepCopy) // they are only looked at
+		client.UnsafeDisableDeepCopy) // they are only read
 	if err != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("listing the PodGroups of TrainJob %s: %w", client.ObjectKeyFromObject(job), err)
 	}
 	var there []schedulingv1beta1.PodGroup
 	for i := range groups.Items {
-		// Groups of a job that has ended are only read for what they say of its ranks, until they are gone.
+		// Groups of a job that has ended are only read for the state of its ranks, until they are deleted.
 		if group := &groups.Items[i]; owns(job, group) && (group.DeletionTimestamp.IsZero() || job.Ended()) {
 			there = append(there, *group)
 		}
@@ -56,7 +56,8 @@ func (r *Reconciler) situate(
 	return nil
 }
 
-// refused returns the ReplicatedJobs of a job that is to run whose pods are not let in, and why. They are asked of while pods are missing.
+// refused returns the ReplicatedJobs of a job that is to run whose pods Pod Security refuses, and the reasons. It
+// evaluates them only while pods are missing.
 func (r *Reconciler) refused(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) map[string]string {
@@ -67,25 +68,28 @@ func (r *Reconciler) refused(
 }
 
 const (
-	// An Event is gone after an hour, and a user who looks after two must still find out why his job waits.
+	// The API server deletes an Event after an hour, and a user who looks after two hours must still see why the job
+	// waits.
 	remindAfter = 50 * time.Minute
-	// startsWithin is how long the pods of a gang may take to exist, and a scheduler to look at them, before its owner is told.
+	// startsWithin is the time within which the pods of a gang have to exist and a scheduler has to evaluate them;
+	// after it the gang's owner gets an Event.
 	startsWithin = time.Minute
 )
 
-// reminders know when each job that waits was last told why.
+// reminders holds the time of each waiting job's last Event.
 type reminders struct {
 	mu   sync.Mutex
 	told map[types.NamespacedName]reminder
 }
 
-// reminder is when the job of that UID was told.
+// reminder is the time of the last Event for the job of that UID.
 type reminder struct {
 	uid types.UID
 	at  time.Time
 }
 
-// tell tells a job's owner what is new, and again what has long been so. It returns when to come back for that; zero for never.
+// tell writes Events for the news of a job, and repeats a standing reason after remindAfter. It returns the requeue
+// delay for that; zero for never.
 func (r *Reconciler) tell(before, after *trainerv1alpha1.TrainJob) time.Duration {
 	status := after.Status.Scheduling
 	if status == nil {
@@ -113,14 +117,14 @@ func (r *Reconciler) tell(before, after *trainerv1alpha1.TrainJob) time.Duration
 	return r.reminders.left(after, now)
 }
 
-// drop forgets a job that no longer waits, or is gone.
+// drop forgets a job that no longer waits, or was deleted.
 func (m *reminders) drop(job types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.told, job)
 }
 
-// keep remembers that a job was told now.
+// keep records an Event for a job now.
 func (m *reminders) keep(job *trainerv1alpha1.TrainJob, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,8 +134,9 @@ func (m *reminders) keep(job *trainerv1alpha1.TrainJob, now time.Time) {
 	m.told[client.ObjectKeyFromObject(job)] = reminder{job.UID, now}
 }
 
-// left returns how long it is until a job has to be reminded; zero for now. A job of which nothing is known, since this process just
-// started, was told some time within the last hour; when is guessed, so that not all come at once.
+// left returns the time until a job has to be reminded; zero for now. A job without a record, since this process just
+// started, got its Event some time within the last hour; the time is derived from its UID, so that not all are due at
+// once.
 func (m *reminders) left(job *trainerv1alpha1.TrainJob, now time.Time) time.Duration {
 	m.mu.Lock()
 	last, known := m.told[client.ObjectKeyFromObject(job)]

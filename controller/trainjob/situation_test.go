@@ -14,7 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// hear has the scheduler say something of the job's group.
+// hear has the scheduler set a condition of the job's group.
 func (w *world) hear(kind string, status metav1.ConditionStatus, reason, message string) {
 	w.t.Helper()
 	group := w.podGroup()
@@ -26,8 +26,8 @@ func (w *world) hear(kind string, status metav1.ConditionStatus, reason, message
 	}
 }
 
-// A job says where it is, in one write, and its conditions stay upstream's three: Kueue and the SDK read those.
-func TestATrainJobExplainsItself(t *testing.T) {
+// A job's status has its place, in one write, and its conditions stay upstream's three: Kueue and the SDK read those.
+func TestStatus_ExplainsScheduling(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
 	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
@@ -58,8 +58,8 @@ func TestATrainJobExplainsItself(t *testing.T) {
 	}
 }
 
-// Events are gone after an hour: who waits for longer is told again.
-func TestWhoWaitsForLongIsReminded(t *testing.T) {
+// Events are deleted after an hour: a job that waits for longer gets another one.
+func TestEvents_LongWaitIsRepeated(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
 	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
@@ -86,8 +86,8 @@ func TestWhoWaitsForLongIsReminded(t *testing.T) {
 	}
 }
 
-// A quota may refuse all pods of a job: its owner is told, but not of the moment in which each job has none.
-func TestWhoGetsNoPodsIsToldAfterAMinute(t *testing.T) {
+// A quota may refuse all pods of a job: its owner gets an Event, but not for the moment at the start without pods.
+func TestEvents_MissingPodsReportedAfterAMinute(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
 	const why = "Warning NoPods no pod of node is created: see the Events of Job train-node-0 and of JobSet train"
@@ -180,7 +180,7 @@ func TestConditions_AreUpstreamsThree(t *testing.T) {
 }
 
 // Kubeflow's SDK shows a job's Events, and knows of no status Suspended.
-func TestSuspendedJobIsToldBySuspension(t *testing.T) {
+func TestEvents_ReportSuspension(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	w.settle()
@@ -205,7 +205,8 @@ func TestSuspendedJobIsToldBySuspension(t *testing.T) {
 	}
 }
 
-// At a deadline the JobSet is deleted at once, and the scheduler reports what a rank said as it ended. Another process of the controller may read that.
+// At a deadline the JobSet is deleted at once, and the scheduler reports the last words of a rank. Another process of
+// the controller may read these.
 func TestDeadline_OwnerSeesLastWords(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(deadline(60)))
 	w.start()

@@ -10,8 +10,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// copyStatus takes over what the JobSet says. A job without a JobSet keeps what it has: a job that is over stays over
-// when its JobSet is deleted, and one whose JobSet was just applied has nothing to say yet.
+// copyStatus copies the JobSet's status. A job without a JobSet retains its own: an ended job stays ended when its
+// JobSet is deleted, and a JobSet that was just applied has no status yet.
 //
 // Only Suspended, Complete and Failed may appear: clients read a job without conditions as running.
 func copyStatus(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) {
@@ -34,8 +34,8 @@ func copyStatus(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) {
 	job.Status.JobsStatus = jobs
 }
 
-// takeOver copies a final condition of the JobSet. A job that is over already, by its deadline for example, stays what
-// it is.
+// takeOver copies a final condition of the JobSet. A job that has ended already, by its deadline for example, retains
+// its condition.
 func takeOver(
 	job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet, from jobsetv1alpha2.JobSetConditionType, to string,
 ) {
@@ -52,7 +52,7 @@ func takeOver(
 	})
 }
 
-// endOf is when the job ended; zero for one that has not.
+// endOf returns the end of the job; zero for one that has not ended.
 func endOf(job *trainerv1alpha1.TrainJob) time.Time {
 	if end := job.Ending(); end != nil {
 		return end.LastTransitionTime.Time

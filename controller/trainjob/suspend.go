@@ -12,8 +12,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// suspension writes the condition Suspended. A job that never was suspended has none. One that is to run again stays suspended until its
-// JobSet does: what hinders it is in the message. Until then its deadline does not come nearer.
+// suspension writes the condition Suspended. A job that never was suspended has none. A resumed job stays suspended
+// until its JobSet runs: the message names the hindrance. Its deadline does not run until then.
 func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob, hindrance string) {
 	condition := metav1.Condition{
 		Type:               trainerv1alpha1.TrainJobSuspended,
@@ -37,7 +37,8 @@ func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob, hindrance string)
 	meta.SetStatusCondition(&job.Status.Conditions, condition)
 }
 
-// hindrance says why the JobSet of a job does not run although the job is not suspended; empty if it does, or the job is over.
+// hindrance returns the reason why the JobSet of a job does not run although the job is not suspended; empty if it
+// does, or the job has ended.
 func hindrance(done outcome, jobSet *jobsetv1alpha2.JobSet) string {
 	switch {
 	case runs(jobSet) && jobSet.DeletionTimestamp.IsZero():
@@ -52,7 +53,7 @@ func hindrance(done outcome, jobSet *jobsetv1alpha2.JobSet) string {
 // runs reports whether there is a JobSet that may have pods.
 func runs(jobSet *jobsetv1alpha2.JobSet) bool { return jobSet != nil && !isTrue(jobSet.Spec.Suspend) }
 
-// stop suspends a JobSet and changes nothing else of it: whoever suspends a job must be able to rely on it.
+// stop suspends a JobSet and changes nothing else of it, so that a user's suspension cannot fail for another change.
 func (r *Reconciler) stop(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) error {
 	next := jobSet.DeepCopy()
 	next.Spec.Suspend = new(true)

@@ -18,7 +18,7 @@ func wantsGang(job *trainerv1alpha1.TrainJob) {
 	job.Annotations = map[string]string{topology.AnnotationGang: "on"}
 }
 
-// upstreams returns the JobSet that Kubeflow Trainer makes of the fixture's job: without groups.
+// upstreams returns Kubeflow Trainer's JobSet for the fixture's job: without groups.
 func upstreams(t *testing.T, edits ...func(*jobsetv1alpha2.JobSet)) *jobsetv1alpha2.JobSet {
 	t.Helper()
 	planned, err := plan.New(
@@ -48,7 +48,7 @@ func (w *world) workload() *schedulingv1beta1.Workload {
 	return &workload
 }
 
-// members is the number of the job's ReplicatedJobs whose pods are in a group.
+// members returns the number of the job's ReplicatedJobs with pods in a group.
 func (w *world) members() int {
 	w.t.Helper()
 	count := 0
@@ -60,7 +60,7 @@ func (w *world) members() int {
 	return count
 }
 
-// A running job of another controller keeps its JobSet, and gets no group that none of its pods is in.
+// A running job of another controller retains its JobSet, and gets no group that none of its pods is in.
 func TestTakeover_RunningJobGetsNoPhantomGroup(t *testing.T) {
 	grouping := torch()
 	grouping.Annotations = map[string]string{topology.AnnotationGang: "on"}
@@ -89,7 +89,7 @@ func TestTakeover_RunningJobGetsNoPhantomGroup(t *testing.T) {
 	}
 }
 
-// A running gang of another runtime's spelling keeps the groups that its pods are in, and gets no others.
+// A running gang of another runtime's spelling retains the groups of its pods, and gets no others.
 func TestTakeover_RunningJobKeepsTheGroupsOfItsPods(t *testing.T) {
 	theirs := upstreams(t, func(jobSet *jobsetv1alpha2.JobSet) {
 		jobs := jobSet.Spec.ReplicatedJobs
@@ -111,7 +111,7 @@ func TestTakeover_RunningJobKeepsTheGroupsOfItsPods(t *testing.T) {
 	}
 }
 
-// A queued job of another controller is Lockstep's to plan: it becomes a gang where gangs are the default, and starts as one.
+// Lockstep plans a queued job of another controller: it becomes a gang where gangs are the default, and starts as one.
 func TestTakeover_QueuedJobIsPlannedAnew(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)), upstreams(t, waits))
 	w.refused = immutable()
@@ -128,7 +128,7 @@ func TestTakeover_QueuedJobIsPlannedAnew(t *testing.T) {
 	}
 }
 
-// After a flip of the default a running job stays what it is, also if its frozen state was lost with its copy.
+// After a flip of the default a running job is unchanged, also if its frozen state was lost with its copy.
 func TestTakeover_FlippedDefaultLeavesRunningJobsAlone(t *testing.T) {
 	for name, options := range map[string][2]plan.Options{"on": {{}, gang()}, "off": {gang(), {}}} {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestTakeover_FlippedDefaultLeavesRunningJobsAlone(t *testing.T) {
 	}
 }
 
-// Taken over again after Kubeflow Trainer has made the JobSet of a queued job anew, the job is planned again: that this rendering
-// was made before says nothing about another controller's JobSet.
+// A job that is taken over again after Kubeflow Trainer has recreated its JobSet is planned again: an earlier rendering
+// of the same content proves nothing about another controller's JobSet.
 func TestTakeover_SecondOneReplacesAgain(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()

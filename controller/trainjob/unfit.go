@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// reasonUnfit is the reason of the Event that says why no node holds the pods of a gang.
+	// reasonUnfit is the reason of the Event for a gang with pods that no node holds.
 	reasonUnfit = "NoNodeFits"
 	// waitForNodes is the time until the next look for a node that holds the pods of a gang.
 	waitForNodes = 30 * time.Second
@@ -29,10 +29,11 @@ func (r *Reconciler) unfit(
 	return strings.Join(r.Nodes.Unfit(ctx, planned.JobSet), "; ")
 }
 
-// heldBack says what happens to a gang whose pods are held back.
+// heldBack returns the message for a gang whose pods are held back.
 func heldBack(unfit string) string { return unfit + "; its pods are made when a node holds them" }
 
-// warn tells the owner of a gang that no node holds: each time that its pods are made all the same, and of one that is held back when the reason is news.
+// warn writes an Event for a gang that no node holds: each time that its pods are created all the same, and, for a gang
+// that is held back, when the reason is new.
 func (r *Reconciler) warn(before, after *trainerv1alpha1.TrainJob, done outcome) {
 	switch {
 	case done.unfit == "" || done.err != nil:
@@ -41,7 +42,7 @@ func (r *Reconciler) warn(before, after *trainerv1alpha1.TrainJob, done outcome)
 		r.Recorder.Eventf(after, corev1.EventTypeWarning, reasonUnfit, "%s", shorten(done.unfit))
 		return
 	case done.awaits != heldBack(done.unfit):
-		return // its last start has not gone yet
+		return // the pods of its last start are not deleted yet
 	}
 	if was := before.Status.Scheduling; was == nil || was.Reason != after.Status.Scheduling.Reason {
 		r.Recorder.Eventf(after, corev1.EventTypeWarning, reasonUnfit, "%s", shorten(done.awaits))

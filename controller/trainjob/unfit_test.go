@@ -32,7 +32,8 @@ func node(name, count string) *corev1.Node {
 
 const tooMany = "nvidia.com/gpu: a pod asks for 16, and no node of this cluster has more than 8"
 
-// Of a gang that no node holds, the owner is told before its pods are made. They are not made where there will be no other nodes, until there is one.
+// A gang that no node holds gets an Event before its pods are created. Where there will be no other nodes, they are not
+// created until one holds them.
 func TestReconcile_GangThatNoNodeHolds(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(gpus("16")), node("small", "8"))
 	w.Nodes = nodefit.Nodes{Cache: w.Client, Live: w.Client, Complete: true}
@@ -57,7 +58,7 @@ func TestReconcile_GangThatNoNodeHolds(t *testing.T) {
 	}
 }
 
-// Where other nodes may come the pods are made, and the owner is told all the same.
+// Where other nodes may be added the pods are created, and the owner gets the Event all the same.
 func TestReconcile_GangThatNoNodeHoldsYet(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(gpus("16")), node("small", "8"))
 	w.Nodes = nodefit.Nodes{Cache: w.Client, Live: w.Client}

@@ -27,14 +27,14 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// A job that fails is tried again after a wait that doubles, from the first to the longest. After a long outage of JobSet's webhook
-// everybody's jobs go on within a minute of its end.
+// A job that fails is tried again after a wait that doubles, from the first to the longest. After a long outage of
+// JobSet's webhook all jobs continue within a minute of its end.
 const (
 	firstRetry   = 5 * time.Millisecond
 	longestRetry = time.Minute
 )
 
-// NewRateLimiter returns what spaces the attempts of each job that fails.
+// NewRateLimiter returns the backoff for each job that fails.
 func NewRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, longestRetry)
 }
@@ -72,7 +72,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	if err != nil {
 		return fmt.Errorf("indexing FrozenTrainJobs by TrainJob: %w", err)
 	}
-	// A runtime's labels say nothing to us, and it has no status: only its spec and annotations matter.
+	// A change of a runtime's labels has no effect, and it has no status: only its spec and annotations matter.
 	changed := builder.WithPredicates(
 		predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
 	building := ctrl.NewControllerManagedBy(mgr).
@@ -80,7 +80,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		For(&trainerv1alpha1.TrainJob{}).
 		Owns(&jobsetv1alpha2.JobSet{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
-		// A change of the state is our own. One that is deleted is made again, and one whose job is gone is deleted.
+		// A change of the state is our own. A deleted state is recreated, and the state of a deleted job is deleted.
 		Watches(&statev1alpha1.FrozenTrainJob{}, r.enqueueFrozen(),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})).
 		Owns(&schedulingv1beta1.PodGroup{}).
@@ -110,8 +110,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	return nil
 }
 
-// JobsOf finds the TrainJobs that use a runtime of a kind: they may have waited for it, or for its mending. Those that are over
-// care only how long it lets them stay.
+// JobsOf finds the TrainJobs that use a runtime of a kind: they may have waited for it, or for its mending. For ended
+// jobs only its TTL matters.
 func (r *Reconciler) JobsOf(kind string) handler.MapFunc {
 	return func(ctx context.Context, runtime client.Object) []reconcile.Request {
 		ref := resolve.Reference{Group: trainerv1alpha1.Group, Kind: kind, Key: client.ObjectKeyFromObject(runtime)}

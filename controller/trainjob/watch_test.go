@@ -10,7 +10,7 @@ import (
 )
 
 // A job that fails is tried again soon, and never waits for more than a minute.
-func TestRetries(t *testing.T) {
+func TestRateLimiter_RetriesWithinAMinute(t *testing.T) {
 	limiter, job := trainjob.NewRateLimiter(), reconcile.Request{}
 	if first := limiter.When(job); first > 10*time.Millisecond {
 		t.Errorf("the first retry comes after %s", first)

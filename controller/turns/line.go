@@ -8,16 +8,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// line holds what waits to be handled. The highest priority goes first; within one, namespaces take turns; within a namespace, who came
-// first. It is the order below a workqueue, which calls Touch, Push, Len and Pop, and sees to it that nothing stands in it twice.
+// line holds the waiting requests. The highest priority is popped first; within one, namespaces take turns; within a
+// namespace, requests are popped in order of arrival. It is the order below a workqueue, which calls Touch, Push, Len
+// and Pop, and ensures that no request is in it twice.
 type line struct {
 	mu sync.Mutex
-	// wanted is the priority that was asked for on behalf of each request since it was last taken. A request may be wanted before it
-	// is pushed: while it waits for its time, or while it is being handled.
+	// wanted is the priority that was requested for each request since it was last taken. A request may be wanted
+	// before it is pushed: while it waits for its time, or while it is being handled.
 	wanted map[reconcile.Request]int
 	// standing is the priority at which each request of the line stands.
 	standing map[reconcile.Request]int
-	// taken is the priority at which each request was last popped, until somebody asks.
+	// taken is the priority at which each request was last popped, until it is read.
 	taken  map[reconcile.Request]int
 	rounds map[int]*round
 }
@@ -31,7 +32,7 @@ func newLine() *line {
 	}
 }
 
-// want asks for a priority. The highest asked for counts.
+// want asks for a priority. The highest requested priority counts.
 func (l *line) want(request reconcile.Request, priority int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +41,7 @@ func (l *line) want(request reconcile.Request, priority int) {
 	}
 }
 
-// tookAt tells at which priority a request was taken, once.
+// tookAt returns, once, the priority at which a request was taken.
 func (l *line) tookAt(request reconcile.Request) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *line) tookAt(request reconcile.Request) int {
 	return priority
 }
 
-// Touch moves a request that stands in the line up to the priority that has been asked for since, at the end of its namespace there.
+// Touch moves a request in the line up to the priority requested since, at the end of its namespace there.
 func (l *line) Touch(request reconcile.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,14 +70,14 @@ func (l *line) Push(request reconcile.Request) {
 	l.stand(request)
 }
 
-// Len is how many requests wait.
+// Len returns the number of requests that wait.
 func (l *line) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.standing)
 }
 
-// Pop takes the request whose turn it is. The line must not be empty.
+// Pop takes the next request. The line must not be empty.
 func (l *line) Pop() reconcile.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package turns is the controller's work queue, in which namespaces take turns: ten thousand jobs of one tenant delay another's first by
-// one job. Without it whoever submits most is served most.
+// Package turns is the controller's work queue, in which namespaces take turns: ten thousand jobs of one tenant delay
+// another's first by one job. Without turns, the tenant that submits most is served most.
 package turns
 
 import (
@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Queue hands out requests by priority, and within one namespace after namespace. It is safe for concurrent use. Priorities are those
-// that controller-runtime gives: low ones to what only a restart brings up.
+// Queue hands out requests by priority, and within one namespace after namespace. It is safe for concurrent use.
+// Priorities are those that controller-runtime gives: low ones to requests that only a restart adds.
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -20,7 +20,8 @@ type Queue struct {
 
 var _ priorityqueue.PriorityQueue[reconcile.Request] = (*Queue)(nil)
 
-// New makes the queue of a controller. The name is its label among the metrics of work queues; limiter spaces the attempts of what fails.
+// New makes the queue of a controller. The name is its label among the metrics of work queues; limiter is the backoff
+// of failed requests.
 func New(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) *Queue {
 	waiting := newLine()
 	ready := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: waiting})

@@ -33,7 +33,7 @@ func newQueue(t *testing.T) *turns.Queue {
 	return queue
 }
 
-// add adds requests, those whose text starts with a "-" at the low priority.
+// add adds requests, those with a text that starts with a "-" at the low priority.
 func add(queue *turns.Queue, texts ...string) {
 	for _, text := range texts {
 		var options priorityqueue.AddOpts
@@ -60,7 +60,7 @@ func served(queue *turns.Queue) string {
 	return strings.Join(texts, " ")
 }
 
-func TestOrder(t *testing.T) {
+func TestQueue_Order(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		added []string
@@ -95,7 +95,7 @@ func many(namespace string, count int) []string {
 	return texts
 }
 
-func TestLaterAdditionsKeepTheirPriority(t *testing.T) {
+func TestQueue_DelayedRequestsRetainPriority(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		queue := newQueue(t)
@@ -119,8 +119,8 @@ func TestLaterAdditionsKeepTheirPriority(t *testing.T) {
 	})
 }
 
-// What changes while it is handled is handled again, in its turn and not by two workers at once.
-func TestRequestsThatChangeWhileTheyAreHandled(t *testing.T) {
+// A request that is added while it is handled is handled again, in its turn and not by two workers at once.
+func TestQueue_ChangedRequestIsHandledAgain(t *testing.T) {
 	t.Parallel()
 	queue := newQueue(t)
 	add(queue, "a/1", "a/2")
@@ -137,9 +137,9 @@ func TestRequestsThatChangeWhileTheyAreHandled(t *testing.T) {
 	}
 }
 
-// Whatever is added, in whatever order: everything is served once, the higher priority first, and no namespace has its next turn before
-// all others that wait at its priority had theirs.
-func TestNobodyIsPassedOver(t *testing.T) {
+// For any requests, in any order: everything is served once, the higher priority first, and no namespace has its next
+// turn before all others that wait at its priority had theirs.
+func TestQueue_NamespacesTakeTurns(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		chance := rand.New(rand.NewPCG(seed, 1))

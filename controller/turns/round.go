@@ -6,7 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// round is who waits at one priority: namespaces in the order of their turns, and in each its requests as they came.
+// round holds the requests that wait at one priority: namespaces in the order of their turns, and in each its requests
+// as they arrived.
 type round struct {
 	order   []string
 	waiting map[string][]reconcile.Request
@@ -22,7 +23,7 @@ func (r *round) add(request reconcile.Request) {
 	r.waiting[request.Namespace] = append(r.waiting[request.Namespace], request)
 }
 
-// next takes the first request of the namespace whose turn it is, and gives that namespace the last turn.
+// next takes the first request of the first namespace, and gives that namespace the last turn.
 func (r *round) next() reconcile.Request {
 	namespace := r.order[0]
 	request := r.waiting[namespace][0]

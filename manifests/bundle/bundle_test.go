@@ -71,7 +71,8 @@ func TestChart_IsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// What JobSet writes into its Secret is not in the packed chart, which could not be upgraded with it; so JobSet starts again to find it.
+// The Secret's data, which JobSet writes, is not in the packed chart, which could not be upgraded with it; so JobSet
+// starts again to find it.
 func TestChart_LeavesJobSetsCertificateToIt(t *testing.T) {
 	made, err := loader.LoadFile(saved(t))
 	if err != nil {
@@ -111,7 +112,7 @@ func TestChart_LeavesJobSetsCertificateToIt(t *testing.T) {
 	}
 }
 
-// A chart that is not the one that Chart.yaml names, or not as it was, is refused.
+// A chart that is not the one that Chart.yaml names, or that was changed, is refused.
 func TestChart_RefusesAnotherJobSet(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"another version": func(t *testing.T, dir string) {

@@ -1,5 +1,5 @@
-// Package bundle makes what is handed on of a build: the chart with its version and with JobSet's chart in it, and one archive with all that an
-// installation without a network needs. Equal commits give equal files.
+// Package bundle makes a build's distributables: the chart with its version and with JobSet's chart in it, and one
+// archive with all that an installation without a network needs. Equal commits give equal files.
 package bundle
 
 import (

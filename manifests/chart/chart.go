@@ -1,4 +1,4 @@
-// Package chart is the Helm chart of Lockstep, embedded so that a binary carries what it was built with.
+// Package chart is the Helm chart of Lockstep, embedded so that a binary carries the chart that it was built with.
 //
 // Files of the chart that are also read by themselves: profile.yaml is the scheduler's configuration, rights are the rules of the controller's
 // role, runtimes and crds are plain manifests.
@@ -18,7 +18,7 @@ const SchemaAnnotation = "lockstep.dev/schema"
 
 // Files holds the files of the chart, under their paths in it.
 //
-//go:embed Chart.yaml .helmignore values.yaml values.schema.json profile.yaml all:templates crds rights runtimes
+//go:embed Chart.yaml .helmignore values.yaml values.schema.json profile.yaml all:templates crds rights runtimes dashboards
 var Files embed.FS
 
 //go:embed profile.yaml

@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 )
 
-// named finds what a line says of an image: a field image, or the value of a variable whose text looks like one.
+// named finds the image in a line: a field image, or the value of a variable whose text looks like one.
 var named = regexp.MustCompile(
 	`(?m)^\s*-?\s*(?:image|value): *"?([a-z0-9.-]+(?:/[a-z0-9._-]+)+[^\s"]*|[a-z0-9.-]+:[a-z0-9._-]+)"?(?:\s|$)`,
 )

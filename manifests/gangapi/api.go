@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// API is where a cluster keeps its gangs.
+// API names the API of a cluster's gangs.
 type API string
 
 const (
 	// Native is Kubernetes' own API of PodGroups, scheduling.k8s.io.
 	Native API = "native"
-	// NativeV1 is the same at version v1, where the API server serves no older one. Nobody asks for it: it is what Native means there.
+	// NativeV1 is the same at version v1, where the API server serves no older one. It is not chosen: Native means it there.
 	NativeV1 API = "native-v1"
 	// Resources is the custom resource PodGroup of group scheduling.lockstep.dev, which any cluster serves.
 	Resources API = "resources"
@@ -29,7 +29,8 @@ const (
 	Kind = "PodGroup"
 	// Plural is the name of its resource.
 	Plural = "podgroups"
-	// Finalizer keeps a PodGroup until its pods have ended, as podgroup-protection does in kube-controller-manager for native pods.
+	// Finalizer protects a PodGroup until its pods have ended, as podgroup-protection does in kube-controller-manager
+	// for native pods.
 	Finalizer = Group + "/podgroup-protection"
 )
 
@@ -45,7 +46,7 @@ func (a API) Version() schema.GroupVersion {
 	}
 }
 
-// kept is what is remembered of an API: a cluster that is upgraded may serve another version.
+// kept returns the stored form of an API: a cluster that is upgraded may serve another version.
 func (a API) kept() API {
 	if a == NativeV1 {
 		return Native

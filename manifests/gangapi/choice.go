@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// Memory is the ConfigMap, in Lockstep's namespace, that keeps the choice.
+	// Memory is the ConfigMap, in Lockstep's namespace, that stores the choice.
 	Memory = "lockstep-gang-api"
 	// memoryKey is the key under which the ConfigMap has the API.
 	memoryKey = "api"
 )
 
-// ErrNoAPI indicates that the API of the gangs cannot be had in the cluster. The text says what to do.
+// ErrNoAPI indicates that the cluster does not serve the API of the gangs. The text names the remedy.
 var ErrNoAPI = errors.New("this cluster cannot keep gangs")
 
-// Served is which APIs an API server serves; the native one at either version.
+// Served holds the APIs that an API server serves; the native one at either version.
 type Served struct{ Native, NativeV1, Resources bool }
 
-// native is the native API at the version that is served; "" if none is. The version of the Go types is taken where there is a choice.
+// native returns the native API at the version that is served; "" if none is. Where both are, it is the version of the
+// Go types.
 func (s Served) native() API {
 	switch {
 	case s.Native:
@@ -38,8 +39,9 @@ func (s Served) native() API {
 	}
 }
 
-// Choose decides where gangs are kept: wanted by a flag, else remembered from an earlier start, else the native API where it is served.
-// A remembered choice is never given up because the API server serves more after an upgrade: gangs that run are in the API of before.
+// Choose selects the API in which gangs are stored: the one that a flag names, else the one remembered from an earlier
+// start, else the native API where it is served. An API server that serves more after an upgrade does not change a
+// remembered choice: running gangs are in the earlier API.
 func Choose(wanted, remembered API, served Served) (API, error) {
 	switch {
 	case wanted == "" && remembered == "" && served.native() != "":
@@ -84,7 +86,8 @@ func (s Served) Former(now API) API {
 	}
 }
 
-// Remembered returns the API that was chosen at an earlier start; "" if none was: who installs Lockstep makes the ConfigMap empty.
+// Remembered returns the API that was chosen at an earlier start; "" if none was: an installation creates the ConfigMap
+// empty.
 func Remembered(ctx context.Context, client kubernetes.Interface, namespace string) (API, error) {
 	found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, Memory, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && found.Data[memoryKey] == "" {
@@ -107,8 +110,9 @@ func keptIn(memory *corev1.ConfigMap) (API, error) {
 	}
 }
 
-// Remember keeps a choice, and returns the one that counts: a wanted one, which is empty where nobody wants a certain API, replaces an earlier
-// one; of two processes that start for the first time side by side, that of the first counts.
+// Remember stores a choice, and returns the effective one: a wanted API, which is empty where no flag names one,
+// replaces an earlier choice; of two processes that start for the first time side by side, the first one's choice is
+// effective.
 func Remember(
 	ctx context.Context, client kubernetes.Interface, namespace string, chosen, wanted API,
 ) (API, error) {
@@ -141,10 +145,11 @@ func Remember(
 	}
 }
 
-// followEvery is how often Follow looks.
+// followEvery is the interval between the looks of Follow.
 const followEvery = 15 * time.Second
 
-// Follow returns an error as soon as the choice is not api any more: another process of Lockstep was told so. It returns nil when ctx ends.
+// Follow returns an error as soon as the choice is no longer api, because a flag of another Lockstep process changed
+// it. It returns nil when ctx ends.
 func Follow(ctx context.Context, client kubernetes.Interface, namespace string, api API, c clock.WithTicker) error {
 	ticker := c.NewTicker(followEvery)
 	defer ticker.Stop()

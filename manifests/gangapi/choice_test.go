@@ -17,7 +17,8 @@ import (
 
 const namespace = "lockstep-system"
 
-// What was chosen stays chosen, whatever is served later; where nothing is, what is missing and how to get it is said.
+// A choice is permanent, whatever is served later; where no API is served, the error names the missing API and the
+// remedy.
 func TestChoose(t *testing.T) {
 	const native, v1, resources = gangapi.Native, gangapi.NativeV1, gangapi.Resources
 	all := gangapi.Served{Native: true, NativeV1: true, Resources: true}
@@ -53,7 +54,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Of two processes that start side by side for the first time, the first decides for both. Who is told what to do decides anew.
+// Of two processes that start side by side for the first time, the first decides for both. A process with a flag
+// replaces the choice.
 func TestRemember(t *testing.T) {
 	client := fake.NewClientset()
 	for _, step := range []struct{ chosen, wanted, want gangapi.API }{
@@ -73,7 +75,7 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// Somebody's slip of the pen must not move a cluster's gangs.
+// A user's typing error must not move a cluster's gangs.
 func TestRemembered_WhatNobodyWrote(t *testing.T) {
 	client := fake.NewClientset(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -88,7 +90,7 @@ func TestRemembered_WhatNobodyWrote(t *testing.T) {
 	}
 }
 
-// A process ends, to start again, once gangs are kept elsewhere; the same API at another version is no move.
+// A process ends, to start again, once gangs are stored in another API; the same API at another version is no move.
 func TestFollow(t *testing.T) {
 	client := fake.NewClientset()
 	if _, err := gangapi.Remember(t.Context(), client, namespace, gangapi.NativeV1, ""); err != nil {
@@ -132,7 +134,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A pod joins by field and label where the name fits into a label. The field wins: nobody can change it.
+// A pod joins by field and label where the name fits into a label. The field wins: it cannot be changed.
 func TestJoin(t *testing.T) {
 	long := strings.Repeat("x", gangapi.LongestName+1)
 	for _, name := range []string{"gang", long} {
@@ -151,7 +153,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// What is known of a gang goes along; what only one API has, or fills in itself, does not.
+// Moved retains a gang's metadata and conditions, and drops the fields that only one API has or fills in itself.
 func TestMoved(t *testing.T) {
 	group := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{

@@ -20,7 +20,7 @@ import (
 // Reader returns a PodGroup from a cache; nil if the cache does not have it.
 type Reader func(namespace, name string) *schedulingv1beta1.PodGroup
 
-// Clientset is a clientset whose PodGroups are those of one API, and whose pods know their group.
+// Clientset is a clientset with the PodGroups of one API; its decoded pods name their group.
 type Clientset struct {
 	kubernetes.Interface
 
@@ -29,7 +29,7 @@ type Clientset struct {
 	groups *podGroupClient
 }
 
-// Client returns a client of a cluster that keeps gangs in an API. All requests share the limits of the configuration.
+// Client returns a client of a cluster that stores gangs in an API. All requests share the limits of the configuration.
 func Client(config *rest.Config, api API) (*Clientset, error) {
 	return ClientWith(config, api, Reading{})
 }
@@ -72,8 +72,8 @@ func (c *Clientset) SchedulingV1beta1() schedulingclient.SchedulingV1beta1Interf
 	return c.groups
 }
 
-// ReadFrom gives the client a cache of PodGroups, from which it takes what a status patch is merged with. Without one each patch costs a
-// read. It must be called before the first request.
+// ReadFrom gives the client a cache of PodGroups, from which it takes the base of a status patch. Without one each
+// patch costs a read. It must be called before the first request.
 func (c *Clientset) ReadFrom(cache Reader) {
 	if c.groups != nil {
 		c.groups.cache = cache
@@ -92,13 +92,13 @@ func coreClient(config *rest.Config, client *http.Client, reading Reading) (core
 	}
 	requests, err := rest.RESTClientForConfigAndClient(own, client)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what it was to be
+		return nil, err //nolint:wrapcheck // the caller adds the context
 	}
 	return corev1client.New(requests), nil
 }
 
-// groupClient returns a client of an API's groups, with the scheme that it encodes with. They travel as JSON: custom resources know nothing
-// else.
+// groupClient returns a client of an API's groups, with the scheme that it encodes with. They are sent as JSON, the
+// only encoding of custom resources.
 func groupClient(config *rest.Config, client *http.Client, api API) (*rest.RESTClient, *runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme()(scheme); err != nil {
@@ -114,5 +114,5 @@ func groupClient(config *rest.Config, client *http.Client, api API) (*rest.RESTC
 		own.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	requests, err := rest.RESTClientForConfigAndClient(own, client)
-	return requests, scheme, err //nolint:wrapcheck // the caller says what it was to be
+	return requests, scheme, err //nolint:wrapcheck // the caller adds the context
 }

@@ -73,7 +73,8 @@ func sameFields(t *testing.T, at string, schema apiextensionsv1.JSONSchemaProps,
 	}
 }
 
-// What the API server checks of its own PodGroups, the rules of the CRD check: of a group only minCount changes, and a priority is added once.
+// The rules of the CRD repeat the API server's validation of its own PodGroups: of a group only minCount changes, and a
+// priority is added once.
 func TestCRD_Rules(t *testing.T) {
 	const gang = `{"schedulingPolicy":{"gang":{"minCount":4}}}`
 	for name, c := range map[string]struct{ old, next, says string }{

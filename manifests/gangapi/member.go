@@ -35,8 +35,8 @@ func Join(meta *metav1.ObjectMeta, spec *corev1.PodSpec, group string) {
 	meta.Labels[Label] = group
 }
 
-// AnnotationRank is a pod's place in its gang, from 0. Pods of Jobs and JobSets have theirs from these; for others it says so, and it is filled in from
-// another controller's mark.
+// AnnotationRank is a pod's place in its gang, from 0. Pods of Jobs and JobSets get their rank from these; other pods
+// set the annotation, or it is filled in from another controller's mark.
 const AnnotationRank = "lockstep.dev/rank"
 
 // Membership names the group of a marked pod, and its place there.
@@ -50,15 +50,15 @@ type Membership struct {
 // Marks returns the membership of a pod that names no group itself, by another controller's mark; false for a pod without one.
 type Marks func(pod *corev1.Pod) (Membership, bool)
 
-// Reading says how a client decodes pods.
+// Reading configures a client's decoding of pods.
 type Reading struct {
 	// Marks reads the marks of other controllers; nil reads none.
 	Marks Marks
-	// Aliases are schedulerNames by which a scheduler is known too, each with the name that decoded pods have in its place.
+	// Aliases are further schedulerNames of a scheduler, each with the name that decoded pods have in its place.
 	Aliases map[string]string
 }
 
-// Read fills in what a decoded pod says in other words: its scheduler's name and its group.
+// Read normalizes a decoded pod: it resolves aliases of its schedulerName, and fills in its group.
 func (r Reading) Read(pod *corev1.Pod) {
 	if name, isAlias := r.Aliases[pod.Spec.SchedulerName]; isAlias {
 		pod.Spec.SchedulerName = name

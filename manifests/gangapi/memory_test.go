@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// memory is the ConfigMap with what somebody wrote into it.
+// memory is the ConfigMap with a user's content.
 func memory(data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: gangapi.Memory}, Data: data}
 }
@@ -117,7 +117,8 @@ func TestRemember_ForeignValue(t *testing.T) {
 	}
 }
 
-// Follow goes on if the ConfigMap cannot be read, is deleted, or has a value that is no API. It ends without an error with its context.
+// Follow continues if the ConfigMap cannot be read, is deleted, or has a value that is no API. It ends without an error
+// with its context.
 func TestFollow_KeepsTheChoiceWhileItCannotBeRead(t *testing.T) {
 	client := fake.NewClientset(memory(map[string]string{"api": "resources"}))
 	maps := client.CoreV1().ConfigMaps(namespace)

@@ -7,9 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Moved returns a PodGroup as it is created in the other API, to, with the status that it is to get there. What only one of the APIs has stays
-// behind: the Workload, claims that the API server shares, and the priority, which in either API others fill in. Our finalizer comes along
-// into the native API, too: there the group's protection knows pods by the field that their API server has dropped.
+// Moved returns the PodGroup to create in the API to, with the status to write there. Fields that only one of the APIs
+// has are dropped: the Workload, claims that the API server shares, and the priority, which other components fill in,
+// in either API. Our finalizer is set in the native API, too: there the group's own protection identifies pods by the
+// field that their API server has dropped.
 func Moved(group *schedulingv1beta1.PodGroup, to API) *schedulingv1beta1.PodGroup {
 	spec := group.Spec.DeepCopy()
 	spec.Priority = nil

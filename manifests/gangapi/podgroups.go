@@ -25,7 +25,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// podGroupClient is a client of scheduling.k8s.io whose PodGroups are those of another API. What else is in the group stays native.
+// podGroupClient is a client of scheduling.k8s.io whose PodGroups are those of another API. Other resources of the API
+// group stay native.
 type podGroupClient struct {
 	schedulingclient.SchedulingV1beta1Interface
 
@@ -33,11 +34,12 @@ type podGroupClient struct {
 	parameters runtime.ParameterCodec
 	cache      Reader
 	api        API
-	// written has the groups as this process wrote them last: the cache may not show that yet.
+	// written has the groups as this process last wrote them: the cache may not show that yet.
 	written *lru.Cache
-	// turns has one merge of a group follow the other: a gang is told two things at once why it waits, by us and by kube-scheduler.
+	// turns serializes the merges of a group: Lockstep and kube-scheduler write a waiting gang's conditions at the same
+	// time.
 	turns keymutex.KeyMutex
-	// limit is what requests wait for; merging is a client that does not, because who merges waits first.
+	// limit is the limit of requests; merging is a client that does not, because a merging caller waits first.
 	limit   flowcontrol.RateLimiter
 	merging *rest.RESTClient
 }
@@ -101,10 +103,11 @@ type podGroups struct {
 	api       API
 }
 
-// Patch sends a patch. The API server knows no strategic merge for custom resources; kube-scheduler and explanations write conditions
-// by it, so it is merged here and put with the version that it was merged with. That costs one request, as the native patch does,
-// unless the cache is behind: then the group is read and the merge repeated. The wait for the limit of requests comes first: who merges and
-// then waits behind others has an old version in the end.
+// Patch sends a patch. The API server knows no strategic merge for custom resources; kube-scheduler and explanations
+// write conditions by it, so it is merged here and put with the version that it was merged with. That costs one
+// request, as the native patch does, unless the cache is behind: then the group is read and the merge repeated. The
+// wait for the limit of requests precedes the merge: a caller that merged first would send an old version after its
+// wait.
 func (g *podGroups) Patch(
 	ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, sub ...string,
 ) (*schedulingv1beta1.PodGroup, error) {
@@ -128,7 +131,7 @@ func (g *podGroups) Patch(
 		g.turns.LockKey(name)
 		defer func() { _ = g.turns.UnlockKey(name) }() // it has been locked
 		merged, err := g.merge(ctx, name, cached(name), patch)
-		cached = func(string) *schedulingv1beta1.PodGroup { return nil } // what comes after a conflict is read
+		cached = func(string) *schedulingv1beta1.PodGroup { return nil } // after a conflict, read it live
 		if err != nil {
 			return err
 		}
@@ -185,20 +188,22 @@ func (g *podGroups) merge(
 	}
 	base, err := g.merging.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the generated client says what it asked for
+		return nil, err //nolint:wrapcheck // the generated client adds the context
 	}
 	merged, err := mergeStatus(base, patch)
-	if err == nil && merged.UID != base.UID { // the group that the patch is for is gone
+	if err == nil && merged.UID != base.UID { // the group that the patch is for was deleted
 		gone := apierrors.NewNotFound(Resources.Resource().GroupResource(), name)
 		return nil, gone //nolint:wrapcheck // as the API server would say it
 	}
 	return merged, err
 }
 
-// turns is how many merges can be under way at once; by default there would be one for each processor, and each takes a round trip.
+// turns is the number of merges that can be under way at once; by default there would be one for each processor, and each takes a
+// round trip.
 const turns = 256
 
-// remembered is how many groups the client remembers as it wrote them. It has to do only for those whose writes the cache does not show yet.
+// remembered is the number of groups whose last write the client stores. It must cover only those whose writes the
+// cache does not show yet.
 const remembered = 1024
 
 func (g *podGroups) remember(written *schedulingv1beta1.PodGroup, err error) {

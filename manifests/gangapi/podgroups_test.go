@@ -30,7 +30,7 @@ type server struct {
 	stored schedulingv1beta1.PodGroup
 	// asked are the requests, as "METHOD path".
 	asked []string
-	// conflicts is how many writes are refused because somebody else wrote meanwhile.
+	// conflicts is the number of writes that are refused because of a concurrent one.
 	conflicts int
 }
 
@@ -82,7 +82,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err) // an object of the test cannot be printed
 	}
-	_, _ = w.Write(content) // a client that is gone needs no answer
+	_, _ = w.Write(content) // a disconnected client needs no answer
 }
 
 // client is one without a cache.
@@ -103,7 +103,7 @@ func (s *server) caching(t *testing.T) *gangapi.Clientset {
 	return client
 }
 
-// waiting is the patch by which a gang is told that it waits.
+// waiting is the patch that sets a gang's Waiting condition.
 func waiting(uid string) []byte {
 	return fmt.Appendf(
 		nil,
@@ -112,7 +112,8 @@ func waiting(uid string) []byte {
 	)
 }
 
-// A status costs one request, as it does natively; a read comes only after a conflict, or without a cache. Conditions are merged by their type.
+// A status costs one request, as it does natively; a read follows only after a conflict, or without a cache. Conditions
+// are merged by their type.
 func TestPatch_OfAStatus(t *testing.T) {
 	const put, get = "PUT " + path + "/status", "GET " + path
 	for name, c := range map[string]struct {
@@ -145,7 +146,7 @@ func TestPatch_OfAStatus(t *testing.T) {
 	}
 }
 
-// Conditions that are written at once, and before the cache shows the first, cost one request each: nobody has to read the group again.
+// Conditions that are written at once, and before the cache shows the first, cost one request each: the group need not be read again.
 func TestPatch_OfStatusesAtOnce(t *testing.T) {
 	const writers = 8
 	s := newServer(t)
@@ -191,7 +192,7 @@ func TestPatch_OfAGroupThatIsGone(t *testing.T) {
 	}
 }
 
-// What the API server can do itself it is asked to do, and what nobody needs is refused.
+// Patches that the API server supports are passed on, and kinds that no caller needs are refused.
 func TestPatch_OfOtherKinds(t *testing.T) {
 	s := newServer(t)
 	groups := s.caching(t).SchedulingV1beta1().PodGroups("team-a")
@@ -213,7 +214,7 @@ func TestPatch_OfOtherKinds(t *testing.T) {
 	}
 }
 
-// Whoever reads a pod sees its gang, however the pod joined it.
+// Every read pod names its gang, by whichever way the pod joined it.
 func TestClient_PodsKnowTheirGang(t *testing.T) {
 	for _, api := range []gangapi.API{gangapi.Native, gangapi.Resources} {
 		pods := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

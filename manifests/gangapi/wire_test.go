@@ -186,7 +186,7 @@ func TestClient_AsksForTheCustomResource(t *testing.T) {
 		if r.URL.Query().Get("watch") != "" {
 			group = fmt.Sprintf(`{"type":"ADDED","object":%s}`, strings.Replace(group, "PodGroupList", "PodGroup", 1))
 		}
-		_, _ = fmt.Fprint(w, group) // a client that is gone needs no answer
+		_, _ = fmt.Fprint(w, group) // a disconnected client needs no answer
 	}))
 	t.Cleanup(listening.Close)
 	client, err := gangapi.Client(&rest.Config{
@@ -295,8 +295,8 @@ func TestPatch_OfAGroupThatIsReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// A status patch of the custom resource makes the same conditions as Kubernetes makes of its own group (here: client-go's tracker, which
-// merges by the native type).
+// A status patch of the custom resource gives the same conditions as one of Kubernetes' own group (here: client-go's
+// tracker, which merges by the native type).
 func TestPatch_MergesAsKubernetesDoes(t *testing.T) {
 	kinds := []string{"PodGroupInitiallyScheduled", "DisruptionTarget", "lockstep.dev/Waiting"}
 	condition := rapid.Custom(func(t *rapid.T) metav1.Condition {

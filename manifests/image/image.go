@@ -47,10 +47,11 @@ type Source struct {
 	Created time.Time
 }
 
-// ErrUnknown indicates a binary that does not say from which commit it is.
+// ErrUnknown indicates a binary that does not name its commit.
 var ErrUnknown = errors.New("it does not say from which commit it is: build it in a git clone, with -buildvcs")
 
-// SourceOf returns where a binary comes from, as the Go toolchain noted it. A version is a name of an image, too, so a plus sign is a hyphen in it.
+// SourceOf returns the source of a binary, as the Go toolchain recorded it. A version is an image's tag, too, so a plus
+// sign becomes a hyphen.
 func SourceOf(binary string) (Source, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -104,7 +105,7 @@ func folders(of string) []file {
 	return found
 }
 
-// configured says how the image is run.
+// configured sets the image's user, entrypoint, environment and labels.
 func configured(made oci.Image, c Command, of Source, architecture string) (oci.Image, error) {
 	config, err := made.ConfigFile()
 	if err != nil {
@@ -174,7 +175,7 @@ func layersOf(contents ...[]file) ([]oci.Layer, error) {
 	return layers, nil
 }
 
-// archived is a tar archive in which nothing tells who made it and when.
+// archived returns a tar archive without owners and modification times.
 func archived(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)

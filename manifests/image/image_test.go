@@ -54,7 +54,7 @@ func makeImage(t *testing.T) image.Made {
 	return made
 }
 
-// What is made in two places, one after the other, has the same bits.
+// Two builds of an image, one after the other, have the same bits.
 func TestMake_IsTheSameEachTime(t *testing.T) {
 	first, second := makeImage(t), makeImage(t)
 	a, err := first.Index.Digest()
@@ -124,7 +124,7 @@ func TestUnpacked_IsTheBinaryAndAnAccount(t *testing.T) {
 	}
 }
 
-// files are the names of what is in the layers of an image.
+// files returns the names of the files in the layers of an image.
 func files(t *testing.T, of oci.Image) []string {
 	t.Helper()
 	layers, err := of.Layers()
@@ -184,7 +184,7 @@ func TestWrite_LayoutIsWhole(t *testing.T) {
 	}
 }
 
-// The bill of materials names what is in the binary, and the provenance its commit.
+// The bill of materials names the modules in the binary, and the provenance its commit.
 func TestMake_SaysOfWhatItIsMade(t *testing.T) {
 	made := makeImage(t)
 	var bill struct {
@@ -244,14 +244,14 @@ func document(t *testing.T, about oci.Image, into any) {
 	}
 }
 
-// A binary that does not say from which commit it is makes no image: what runs in a cluster must be found again.
+// A binary that does not name its commit makes no image: the source of every program in a cluster must be traceable.
 func TestSourceOf_WantsACommit(t *testing.T) {
 	if _, err := image.SourceOf(build(t, "amd64")); !errors.Is(err, image.ErrUnknown) {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-// What is no Go binary is refused.
+// Files that are no Go binaries are refused.
 func TestMake_RefusesWhatIsNoGoBinary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o600); err != nil {

@@ -22,7 +22,7 @@ const (
 	containerName = "io.containerd.image.name"
 )
 
-// Made is an image for all platforms, with what says of what and how it was made.
+// Made is an image for all platforms, with its bills of materials and provenances.
 type Made struct {
 	Command Command
 	Index   oci.ImageIndex
@@ -56,7 +56,7 @@ func Make(c Command, of Source, binaries []string) (Made, error) {
 	return made, nil
 }
 
-// referrers say of what and how an image was made.
+// referrers returns the bill of materials and the provenance of an image.
 func referrers(c Command, of Source, image oci.Image, binary string) ([]oci.Image, error) {
 	about, err := partial.Descriptor(image)
 	if err != nil {
@@ -84,7 +84,7 @@ func referrers(c Command, of Source, image oci.Image, binary string) ([]oci.Imag
 	return out, nil
 }
 
-// errNoImage indicates that the library gave back something else than it was given.
+// errNoImage indicates that the library returned another type than it was given.
 var errNoImage = errors.New("an image with a subject is no image")
 
 // artifactOf is a manifest whose only layer is a document about a subject (OCI image specification 1.1, artifacts).

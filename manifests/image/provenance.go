@@ -60,8 +60,8 @@ func revision(of Source) map[string]string {
 	return map[string]string{"gitCommit": of.Revision}
 }
 
-// Provenance returns how an image was made: from which source, by which toolchain, with which settings. It is not signed: whoever publishes the image
-// signs both.
+// Provenance returns an image's provenance: its source, toolchain and settings. It is not signed: the publisher of the
+// image signs both.
 func Provenance(c Command, of Source, digest oci.Hash, binary string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -80,7 +80,7 @@ func SBOM(c Command, of Source, binary string) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// module is a Go module, as it was built: one that is replaced is named by what replaces it.
+// module is a Go module, as it was built: a replaced module has the name of its replacement.
 func module(m *debug.Module, kind string) component {
 	if m.Replace != nil {
 		m = m.Replace

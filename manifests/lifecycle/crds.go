@@ -1,5 +1,5 @@
-// Package lifecycle does what Helm leaves out of the life of an installation: it brings CRDs up to date before an upgrade, and takes off, after
-// the removal, what would hold users' objects for ever.
+// Package lifecycle does the parts of an installation's life that Helm leaves out: it updates CRDs before an upgrade,
+// and removes, after the uninstallation, the finalizers that would hold users' objects for ever.
 package lifecycle
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 )
 
-// manager owns the fields of CRDs that are brought up to date.
+// manager is the field manager of updated CRDs.
 const manager = "lockstep-crds"
 
-// The API server serves what a CRD says within a second or two.
+// The API server serves a CRD within a second or two.
 const (
 	servedEvery  = 200 * time.Millisecond
 	servedWithin = 30 * time.Second
@@ -34,8 +34,8 @@ func definitions() schema.GroupVersionResource {
 	}
 }
 
-// ApplyCRDs applies the CRDs of the chart, over those that are there and with force, tells report what it did for each, and waits until they are
-// served.
+// ApplyCRDs applies the CRDs of the chart with force, over existing ones, calls report for each, and waits until they
+// are served.
 func ApplyCRDs(ctx context.Context, client dynamic.Interface, report func(string)) error {
 	crds, err := chart.CRDs()
 	if err != nil {
@@ -70,7 +70,7 @@ func ApplyCRDs(ctx context.Context, client dynamic.Interface, report func(string
 	return nil
 }
 
-// Established reports whether the API server serves what a CRD says.
+// Established reports whether the API server serves a CRD.
 func Established(crd *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	for _, item := range conditions {

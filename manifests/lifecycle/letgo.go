@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// perPage bounds what is listed at once.
+// perPage is the number of groups per list request.
 const perPage = 500
 
 // LetGo removes Lockstep's finalizer from all PodGroups of the served APIs, and reports a count for each API. Otherwise only the scheduler removes it:
@@ -34,7 +34,7 @@ func LetGo(ctx context.Context, client dynamic.Interface, report func(string)) e
 	return nil
 }
 
-// letGo takes the finalizer off the groups of one API and returns how many had it.
+// letGo removes the finalizer from the groups of one API, and returns the number of groups that had it.
 func letGo(ctx context.Context, groups dynamic.NamespaceableResourceInterface) (int, error) {
 	freed, next := 0, ""
 	for {

@@ -27,7 +27,8 @@ func group(namespace, name string, finalizers ...string) *unstructured.Unstructu
 	return made
 }
 
-// Our finalizer goes, those of others stay, and a group that changes meanwhile is freed all the same. An API that is not served is no error.
+// Our finalizer is removed, those of others stay, and a group that changes meanwhile is freed all the same. An API that
+// is not served is no error.
 func TestLetGo(t *testing.T) {
 	lists := map[schema.GroupVersionResource]string{}
 	for _, api := range []gangapi.API{gangapi.Resources, gangapi.Native, gangapi.NativeV1} {

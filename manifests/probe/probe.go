@@ -1,8 +1,9 @@
-// Package probe asks an API server what it keeps of the gang objects that Lockstep's manifests and controllers write.
+// Package probe asks an API server which fields it stores of the gang objects that Lockstep's manifests and controllers
+// write.
 //
 // The gang API of Kubernetes 1.37 stands behind gates that are off by default, and an API server whose gate is off
-// drops the gated fields without a word. So both binaries ask before they start: discovery says whether PodGroups are
-// served, and a dry-run create says which of their fields survive.
+// drops the gated fields silently. So both binaries probe before they start: discovery shows whether PodGroups are
+// served, and a dry-run create returns the fields that survive.
 package probe
 
 import (
@@ -22,21 +23,21 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// Mode says how much of the gang API a cluster offers.
+// Mode is the part of the gang API that a cluster offers.
 type Mode string
 
 const (
 	// Resources is a cluster where PodGroups are custom resources: everything works but claims that the API server shares, and the stock
 	// scheduler for gangs.
 	Resources Mode = "resources"
-	// Full is a cluster that keeps PodGroups with their topology constraints and their shared resource claims.
+	// Full is a cluster that stores PodGroups with their topology constraints and their shared resource claims.
 	Full Mode = "full"
-	// Groups is a cluster that keeps PodGroups, but not all of their gated fields: everything works but claims shared
-	// by a PodGroup.
+	// Groups is a cluster that stores PodGroups, but not all of their gated fields: everything works except claims
+	// shared by a PodGroup.
 	Groups Mode = "groups"
 )
 
-// API returns where a cluster of the mode keeps its gangs.
+// API returns the API in which a cluster of the mode stores its gangs.
 func (m Mode) API() gangapi.API {
 	if m == Resources {
 		return gangapi.Resources
@@ -54,28 +55,30 @@ const (
 // computeDomains is the group and version of the kind with which NVIDIA's DRA driver connects nodes by NVLink.
 const computeDomains = "resource.nvidia.com/v1beta1"
 
-// Offer is what one cluster offers: which of the three gates are on at its API server, and whether NVLink can be had.
+// Offer is the offer of one cluster: the gates, of the three, that are on at its API server, and whether NVLink is
+// available.
 type Offer struct {
 	Mode Mode
-	// API is where gangs are kept, Former the other API if it is served: gangs may have been there.
+	// API is the API of the gangs, Former the other API if it is served: gangs may have been there.
 	API, Former gangapi.API
 	// Off lists the gates that are off, in dependency order; empty in mode Full.
 	Off []string
-	// DeviceTaintRules says that the API server serves taints of devices, which a scheduler of this release follows if it may.
+	// DeviceTaintRules is set if the API server serves taints of devices, which a scheduler of this release follows if
+	// it may.
 	DeviceTaintRules bool
-	// ComputeDomains says that NVIDIA's DRA driver connects nodes by NVLink there. It has nothing to do with the mode.
+	// ComputeDomains is set if NVIDIA's DRA driver connects nodes by NVLink there. It is independent of the mode.
 	ComputeDomains bool
 }
 
-// Constraints reports whether the API server keeps a PodGroup's topology constraints.
+// Constraints reports whether the API server stores a PodGroup's topology constraints.
 func (o Offer) Constraints() bool { return o.on(gateConstraints) }
 
-// Claims reports whether the API server keeps a PodGroup's shared resource claims.
+// Claims reports whether the API server stores a PodGroup's shared resource claims.
 func (o Offer) Claims() bool { return o.on(gateClaims) }
 
 func (o Offer) on(gate string) bool { return !slices.Contains(o.Off, gate) }
 
-// Missing is one line that says what the cluster lacks and how to get it; empty in mode Full.
+// Missing is one line with the features that the cluster lacks and the way to enable them; empty in mode Full.
 func (o Offer) Missing() string {
 	switch o.Mode {
 	case Groups: // below
@@ -102,13 +105,14 @@ func (o Offer) Missing() string {
 type Choice struct {
 	// Wanted is empty for the remembered or the best one.
 	Wanted gangapi.API
-	// Remember keeps the choice in a ConfigMap of the namespace; without it, nothing is read or written.
+	// Remember stores the choice in a ConfigMap of the namespace; without it, nothing is read or written.
 	Remember bool
 }
 
-// Cluster probes the API server behind client: discovery says which API can keep gangs, and a dry-run create in namespace, which must exist and
-// in which the caller may create podgroups, which fields of the native one it keeps. The error is a gangapi.ErrNoAPI, or a
-// fault (no connection, no permission); the offer then has what was found until then.
+// Cluster probes the API server behind client: discovery shows the API that can store gangs, and a dry-run create in
+// namespace, which must exist and in which the caller may create podgroups, shows the fields of the native one that are
+// stored. The error is a gangapi.ErrNoAPI, or a fault (no connection, no permission); the offer then has the findings
+// so far.
 func Cluster(ctx context.Context, client kubernetes.Interface, namespace string, choice Choice) (Offer, error) {
 	var offer Offer
 	var served gangapi.Served
@@ -172,7 +176,8 @@ func serves(client kubernetes.Interface, version, resource string) (bool, error)
 	return slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }), nil
 }
 
-// kept returns what the API server would keep of a PodGroup. The client's Go types are of the first version; a later one takes the same JSON.
+// kept returns the PodGroup that the API server would store. The client's Go types are of the first version; a later
+// one takes the same JSON.
 func kept(
 	ctx context.Context, client kubernetes.Interface, group *schedulingv1beta1.PodGroup, api gangapi.API,
 ) (*schedulingv1beta1.PodGroup, error) {
@@ -180,7 +185,7 @@ func kept(
 	if api == gangapi.Native {
 		made, err := groups.PodGroups(group.Namespace).
 			Create(ctx, group, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return made, err //nolint:wrapcheck // the caller says what was asked
+		return made, err //nolint:wrapcheck // the caller adds the context
 	}
 	group.TypeMeta = metav1.TypeMeta{APIVersion: api.Version().String(), Kind: gangapi.Kind}
 	body, err := json.Marshal(group)
@@ -194,7 +199,7 @@ func kept(
 		Body(body).
 		DoRaw(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what was asked
+		return nil, err //nolint:wrapcheck // the caller adds the context
 	}
 	var made schedulingv1beta1.PodGroup
 	if err := json.Unmarshal(answer, &made); err != nil {
@@ -220,7 +225,7 @@ func question(namespace string) *schedulingv1beta1.PodGroup {
 	}
 }
 
-// answer says which gates are off by what the API server kept.
+// answer derives the gates that are off from the stored fields.
 func answer(kept *schedulingv1beta1.PodGroup) (mode Mode, off []string) {
 	if kept.Spec.SchedulingConstraints == nil || len(kept.Spec.SchedulingConstraints.Topology) == 0 {
 		off = append(off, gateConstraints)

@@ -20,7 +20,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
-// server is an API server that drops what keep does not keep; without keep and fault it serves no PodGroups.
+// server is an API server that drops the fields that keep does not retain; without keep and fault it serves no
+// PodGroups.
 func server(keep func(*schedulingv1beta1.PodGroup), fault error) *fake.Clientset {
 	client := fake.NewClientset()
 	if keep != nil || fault != nil {
@@ -42,7 +43,7 @@ func server(keep func(*schedulingv1beta1.PodGroup), fault error) *fake.Clientset
 	return client
 }
 
-func TestTheModeIsWhatTheServerKeeps(t *testing.T) {
+func TestProbe_ModeFollowsTheServer(t *testing.T) {
 	all := func(*schedulingv1beta1.PodGroup) {}
 	noConstraints := func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingConstraints = nil }
 	noClaims := func(g *schedulingv1beta1.PodGroup) { g.Spec.ResourceClaims = nil }
@@ -88,7 +89,7 @@ func TestTheModeIsWhatTheServerKeeps(t *testing.T) {
 	}
 }
 
-func TestNVLinkIsWhatIsServed(t *testing.T) {
+func TestProbe_NVLinkFollowsDiscovery(t *testing.T) {
 	all := func(*schedulingv1beta1.PodGroup) {}
 	for _, served := range []bool{false, true} {
 		client := server(all, nil)
@@ -108,7 +109,7 @@ func TestNVLinkIsWhatIsServed(t *testing.T) {
 	}
 }
 
-func TestAFaultIsNotAnAnswer(t *testing.T) {
+func TestProbe_FaultIsNoAnswer(t *testing.T) {
 	broken := errors.New("connection refused")
 	_, err := probe.Cluster(t.Context(), server(nil, broken), "lockstep-system", probe.Choice{})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "lockstep-system") {
@@ -116,8 +117,8 @@ func TestAFaultIsNotAnAnswer(t *testing.T) {
 	}
 }
 
-// Where PodGroups are custom resources, no dry run can say more than discovery.
-func TestResourcesAreOfferedWhereTheyAreServed(t *testing.T) {
+// Where PodGroups are custom resources, no dry run can show more than discovery.
+func TestProbe_ResourcesFollowDiscovery(t *testing.T) {
 	client := server(nil, nil)
 	if _, err := probe.Cluster(
 		t.Context(),
@@ -145,8 +146,9 @@ func TestResourcesAreOfferedWhereTheyAreServed(t *testing.T) {
 	}
 }
 
-// An upgrade of the cluster that serves more changes nothing: the gangs that run are where they were kept. Whoever starts says so.
-func TestTheChoiceIsKept(t *testing.T) {
+// An upgrade of the cluster that serves more changes nothing: the gangs that run stay in their API. A process that starts reports
+// it.
+func TestProbe_ChoiceIsRemembered(t *testing.T) {
 	client := server(nil, nil)
 	client.Resources = []*metav1.APIResourceList{{
 		GroupVersion: gangapi.Resources.Version().String(), APIResources: []metav1.APIResource{{Name: gangapi.Plural}},
@@ -184,8 +186,8 @@ func TestTheChoiceIsKept(t *testing.T) {
 	}
 }
 
-// A cluster that serves PodGroups at v1 only, as a later release may, is asked at that version.
-func TestALaterVersionIsAskedAtItsOwn(t *testing.T) {
+// A cluster that serves PodGroups at v1 only, as a later release may, is probed at that version.
+func TestProbe_LaterVersionIsProbedAtItsPath(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -1,4 +1,5 @@
-// Package release says which build of Lockstep a binary is: what the Go toolchain wrote into it, and the release of Kubernetes that it is made of.
+// Package release identifies the build of Lockstep in a binary: the version that the Go toolchain recorded, and the
+// release of the Kubernetes packages in it.
 package release
 
 import (
@@ -17,7 +18,7 @@ type Build struct {
 	// Commit is the full hash of the commit; "unknown" if the build was not stamped. Changed reports uncommitted changes.
 	Commit  string
 	Changed bool
-	// Kubernetes is the release whose parts are in it.
+	// Kubernetes is the release of the Kubernetes packages in it.
 	Kubernetes string
 }
 

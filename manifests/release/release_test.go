@@ -19,7 +19,7 @@ func TestBuild_Line(t *testing.T) {
 	}
 }
 
-// A binary of tests has no version, and says so.
+// A test binary has no version, and reports that.
 func TestCurrent(t *testing.T) {
 	if b := release.Current(); b.Version == "" || b.Commit == "" || b.Kubernetes == "" {
 		t.Errorf("this is %+v", b)

@@ -8,7 +8,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// Each value does what values.yaml says of it: some object has a text, or an object is there or is not.
+// Each value has the effect that values.yaml documents: some object has a text, or an object is there or is not.
 func TestChart_EachValueDoesSomething(t *testing.T) {
 	const (
 		controller = "Deployment lockstep-system lockstep-controller"
@@ -23,7 +23,7 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		path   string
 		value  any
 		object string
-		// has is a text that the object has then, and had not; empty if the object is gone then, or is new.
+		// has is a text that only the changed object has; empty if the value removes the object, or adds it.
 		has string
 	}{
 		{"image.registry", "registry.example.com/gangs/", scheduler, "image:registry.example.com/gangs/lockstep-scheduler:"},
@@ -67,6 +67,7 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		{"priorityClassName", "system-cluster-critical", "PriorityClass  lockstep", ""},
 		{"priorityClassName", "system-cluster-critical", scheduler, "priorityClassName:system-cluster-critical"},
 		{"networkPolicy.enabled", false, "NetworkPolicy lockstep-system lockstep-scheduler", ""},
+		{"serviceMonitor.dashboard", true, "ConfigMap lockstep-system lockstep-dashboard", ""},
 		{"serviceMonitor.enabled", true, "ServiceMonitor lockstep-system lockstep-scheduler", ""},
 	} {
 		before := shipped[c.object]
@@ -112,7 +113,7 @@ func TestChart_RightsForKueue(t *testing.T) {
 	}
 }
 
-// One runtime can be had without the others, and the scheduler without the controller keeps its policies.
+// One runtime can be had without the others, and the scheduler without the controller retains its policies.
 func TestChart_Parts(t *testing.T) {
 	one := rendered(t, render.Default().With("runtimes.defaultEnabled", false).With("dataCache.enabled", false).
 		With("runtimes.torchtuneDistributed.llama3_2_1B.enabled", true))
@@ -142,7 +143,8 @@ func TestChart_Parts(t *testing.T) {
 	}
 }
 
-// Hooks are there as values say, for the time of an action, and fit the strictest of the Pod Security Standards, as all pods do.
+// Hooks exist as the values set, for the time of an action, and fit the strictest of the Pod Security Standards, as all
+// pods do.
 func TestChart_PodsHaveNoPrivileges(t *testing.T) {
 	made, err := render.Chart(render.Default())
 	if err != nil {

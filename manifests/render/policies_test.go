@@ -97,14 +97,16 @@ func admissionOf(t *testing.T, name string) *validating.Plugin {
 
 // write is a request in namespace team-a. It creates next if old is nil.
 type write struct {
-	by          string
+	by string
+	// pod is the pod that owns the request's token; empty for none.
+	pod         string
 	resource    schema.GroupVersionResource
 	kind        string
 	subresource string
 	old, next   runtime.Object
 }
 
-// admit returns how the admission refuses a write; nil if it admits it.
+// admit returns the refusal of a write by the admission; nil if it is admitted.
 func admit(t *testing.T, plugin *validating.Plugin, w write) error {
 	t.Helper()
 	operation, options := admission.Create, runtime.Object(&metav1.CreateOptions{})
@@ -122,8 +124,16 @@ func admit(t *testing.T, plugin *validating.Plugin, w write) error {
 		operation,
 		options,
 		false,
-		&user.DefaultInfo{Name: w.by},
+		w.user(),
 	), admission.NewObjectInterfacesFromScheme(clientscheme.Scheme))
+}
+
+func (w write) user() user.Info {
+	info := &user.DefaultInfo{Name: w.by}
+	if w.pod != "" {
+		info.Extra = map[string][]string{"authentication.kubernetes.io/pod-name": {w.pod}}
+	}
+	return info
 }
 
 // says fails the test unless err is a refusal with a text; "" stands for a write that is admitted.
@@ -178,7 +188,7 @@ func TestPolicies_GangMembers(t *testing.T) {
 			next:     c.next,
 		}
 		says(t, name, admit(t, plugin, w), c.says)
-		if c.old != nil { // the API server keeps labels that come with a status
+		if c.old != nil { // the API server stores labels of a status write
 			w.subresource = "status"
 			says(t, name+", by its status", admit(t, plugin, w), c.says)
 		}

@@ -15,9 +15,9 @@ import (
 type Release struct {
 	// Name and Namespace are those of the Helm release.
 	Name, Namespace string
-	// Version is that of the images, and of the application; empty for what the chart says.
+	// Version is that of the images, and of the application; empty for the chart's own.
 	Version string
-	// Values are over those of the chart.
+	// Values override those of the chart.
 	Values map[string]any
 }
 
@@ -71,7 +71,8 @@ func (r Release) Account() string {
 	return "system:serviceaccount:" + r.Namespace + ":" + account
 }
 
-// Namespace is a release's namespace, as helm install --create-namespace makes it, but that only pods without privileges are let in.
+// Namespace returns a release's namespace, as helm install --create-namespace makes it, but that only pods without privileges are
+// admitted.
 func Namespace(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",

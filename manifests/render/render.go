@@ -1,4 +1,4 @@
-// Package render says what the chart installs, as Helm itself would say it.
+// Package render renders the objects that the chart installs, as Helm itself does.
 package render
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Rendered has the objects that a chart installs, in Helm's order.
 type Rendered struct {
-	// CRDs come first, and stay when the release goes.
+	// CRDs are installed first, and stay when the release is uninstalled.
 	CRDs []*unstructured.Unstructured
 	// Objects are those of the release, Hooks those that Helm makes for the time of an action.
 	Objects, Hooks []*unstructured.Unstructured
@@ -47,7 +47,7 @@ func (r Rendered) Find(kind, name string) []*unstructured.Unstructured {
 	return found
 }
 
-// Chart renders the embedded chart. The error says which value does not fit the schema, or what a template refuses.
+// Chart renders the embedded chart. The error names the value that does not fit the schema, or a template's refusal.
 func Chart(release Release) (Rendered, error) { return ChartIn(chart.Files, release) }
 
 // ChartIn renders the chart in a folder.

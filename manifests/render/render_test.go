@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// Rendered for another namespace and account, nothing speaks of the default ones, and every name of a role, a policy, the lease or the Service,
-// which the binaries know, is as it was.
+// Rendered for another namespace and account, no object names the default ones, and every name of a role, a policy, the
+// lease or the Service, which the binaries know, is unchanged.
 func TestChart_ForAnotherRelease(t *testing.T) {
 	other := render.Release{Name: "gangs", Namespace: "gpu-system"}.With("manager.serviceAccount", "trainer-bot")
 	before, after := rendered(t, render.Default()), rendered(t, other)
@@ -39,7 +39,7 @@ func TestChart_ForAnotherRelease(t *testing.T) {
 	}
 }
 
-// accountsOf are the ServiceAccounts and users of which an object speaks.
+// accountsOf returns the ServiceAccounts and users that an object names.
 func accountsOf(value any) []string {
 	var found []string
 	switch value := value.(type) {
@@ -65,7 +65,7 @@ func accountsOf(value any) []string {
 	return found
 }
 
-// What does not fit is refused, with the value and what it may be.
+// Values that do not fit the schema are refused, with the value and the permitted ones.
 func TestChart_ValuesThatCannotBe(t *testing.T) {
 	for _, c := range []struct {
 		path  string

@@ -45,8 +45,8 @@ func rulesOf(t *testing.T, object *unstructured.Unstructured) []any {
 	return rules
 }
 
-// With namespaces, each rule of the controller's ClusterRole is in it or in the Role of each namespace, and no rule about what has a namespace
-// is left for the whole cluster.
+// With namespaces, each rule of the controller's ClusterRole is in it or in the Role of each namespace, and no rule
+// about a namespaced resource is left for the whole cluster.
 func TestRender_ForNamespaces(t *testing.T) {
 	narrow := render.Default().With("namespaces", []any{"team-a", "team-b"})
 	before, after := rendered(t, render.Default()), rendered(t, narrow)
@@ -102,7 +102,7 @@ func clusterScoped() []string {
 	}
 }
 
-// webhooksOf checks that webhooks are asked about these namespaces only, and about nothing that has none.
+// webhooksOf checks that webhooks are called for these namespaces only, and for nothing that has none.
 func webhooksOf(t *testing.T, objects map[string]*unstructured.Unstructured) {
 	t.Helper()
 	var names []string
@@ -131,8 +131,8 @@ func webhooksOf(t *testing.T, objects map[string]*unstructured.Unstructured) {
 	}
 }
 
-// An installation that takes over has the right to the other lease where that is, and says so to the controller, also when it is rendered
-// again.
+// An installation that takes over has the right to the other lease in its namespace, and sets the controller's flag,
+// also when it is rendered again.
 func TestRender_TakesOver(t *testing.T) {
 	objects := rendered(t, render.Default().With("takeOver", "kubeflow"))
 	for _, kind := range []string{"Role", "RoleBinding"} {
@@ -150,7 +150,7 @@ func TestRender_TakesOver(t *testing.T) {
 	}
 }
 
-// The controller keeps caches of what its role lets it list, and of nothing that is not in a namespace.
+// The controller caches the resources that its role permits it to list, and only namespaced ones.
 func TestWatched(t *testing.T) {
 	for api, gangs := range map[gangapi.API]string{
 		gangapi.Native:    "workloads.scheduling.k8s.io podgroups.scheduling.k8s.io",
@@ -172,7 +172,8 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// Who knows where gangs are kept gets no right for the other API; with rights for both, discovery decides at the first start.
+// An installation that names the API of gangs gets no right for the other one; with rights for both, discovery decides
+// at the first start.
 func TestRender_ForOneAPIOfGangs(t *testing.T) {
 	const native, resources = "scheduling.k8s.io/podgroups", "scheduling.lockstep.dev/podgroups"
 	for _, c := range []struct {
@@ -256,7 +257,7 @@ func asSlice(value any) []any {
 	return slice
 }
 
-// The scheduler may write the status of foreign groups only where a dialect says one.
+// The scheduler may write the status of foreign groups only where a dialect names one.
 func TestRender_StatusOfForeignGroups(t *testing.T) {
 	row := func(name string, status map[string]any) map[string]any {
 		return map[string]any{

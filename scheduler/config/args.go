@@ -1,5 +1,5 @@
-// Package config is what a KubeSchedulerConfiguration can say to Lockstep's plugins: versioned, defaulted, validated. A
-// mistake stops the scheduler at its start, with the path of the field.
+// Package config holds the arguments of Lockstep's plugins in a KubeSchedulerConfiguration: versioned, defaulted,
+// validated. A mistake stops the scheduler at its start, with the path of the field.
 //
 //	pluginConfig:
 //	- name: GangPlacement
@@ -37,21 +37,21 @@ type GangPlacementArgs struct {
 	metav1.TypeMeta `json:",inline"`
 	// Levels are the topology levels of the fleet, outermost first. None: those of known label families that nodes carry.
 	Levels []Level `json:"levels,omitempty"`
-	// Accelerators are the extended resources that make a node one that pods without accelerators avoid. The default is
-	// what vendors' device plugins offer.
+	// Accelerators are the extended resources whose nodes are avoided by pods without accelerators. The default is
+	// those of vendors' device plugins.
 	Accelerators []string `json:"accelerators,omitempty"`
 	// Leases says where reservations are written for the next scheduler: a ConfigMap. The default is
 	// lockstep-system/lockstep-scheduler-leases.
 	Leases Leases `json:"leases,omitzero"`
-	// UnhealthyConditions are the node conditions that close a node to what is to come; an empty list for none. The default is what
-	// node-problem-detector, AKS and EKS write on nodes that are broken (see package nodehealth).
+	// UnhealthyConditions are the node conditions that close a node to new pods; an empty list for none. The default is those that
+	// node-problem-detector, AKS and EKS write on broken nodes (see package nodehealth).
 	UnhealthyConditions []Condition `json:"unhealthyConditions"`
-	// Quarantine is how nodes are judged by what happened to pods there.
+	// Quarantine configures how failures of pods close their nodes.
 	Quarantine Quarantine `json:"quarantine,omitzero"`
 	// Dialects are further ways in which controllers mark the members of a gang, beside those that are built in (see package dialects). They hold for
 	// all profiles of the scheduler.
 	Dialects []dialects.Row `json:"dialects,omitempty"`
-	// Demand says how waiting gangs are reported to node autoscalers.
+	// Demand selects the way in which waiting gangs are reported to node autoscalers.
 	Demand Demand `json:"demand,omitzero"`
 	// Preemption says when the eviction of workloads of a lower priority pays.
 	Preemption Preemption `json:"preemption,omitzero"`
@@ -74,11 +74,11 @@ type Quarantine struct {
 	// HalfLife is the time in which a strike loses half its weight: a node with two strikes is closed for 0.4 of it. 0s is no quarantine. The default
 	// is two hours.
 	HalfLife *metav1.Duration `json:"halfLife,omitempty"`
-	// MostPercent is how many nodes in a hundred may be in quarantine at a time, at least one. The default is 5.
+	// MostPercent is the percentage of nodes that may be in quarantine at a time, at least one node. The default is 5.
 	MostPercent *int32 `json:"mostPercent,omitempty"`
 }
 
-// Leases is where reservations are written.
+// Leases names the object to which reservations are written.
 type Leases struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -88,9 +88,9 @@ type Leases struct {
 type Level struct {
 	// Key is the node-label key.
 	Key string `json:"key"`
-	// Name is what people call the level; the default is that of the known key, or the key's last part.
+	// Name is the display name of the level; the default is that of the known key, or the key's last part.
 	Name string `json:"name,omitempty"`
-	// Weight is what an edge of communication across the level's boundary costs more than one inside, in hundredths of an
+	// Weight is the cost of an edge of communication across the level's boundary over one inside, in hundredths of an
 	// edge between two nodes; the default is that of the known key, or 100.
 	Weight *int64 `json:"weight,omitempty"`
 }
@@ -103,8 +103,8 @@ type GangPermitArgs struct {
 	// PreparationTimeout is the same while members get their devices and volumes. The default is twenty minutes: in-tree plugins allow ten minutes
 	// for a volume, and ten for a device.
 	PreparationTimeout *metav1.Duration `json:"preparationTimeout,omitempty"`
-	// RepairTimeout is how long a gang that ran may wait for nodes for members that it lost, before all of it is evicted to start
-	// again as a whole: until then a node that comes back is enough. The default is five minutes.
+	// RepairTimeout limits the wait of a gang that ran for nodes for members that it lost. After it all of the gang is evicted to
+	// start again as a whole; until then a node that returns is enough. The default is five minutes.
 	RepairTimeout *metav1.Duration `json:"repairTimeout,omitempty"`
 }
 
@@ -212,7 +212,7 @@ func (a GangPlacementArgs) Ladder() ([]topology.Level, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the levels: %w", err)
 	}
-	for i := range ladder { // hostname, which may come last, is not among them
+	for i := range ladder { // hostname, which may be last, is not among them
 		if level := a.Levels[i]; level.Name != "" {
 			ladder[i].Name = level.Name
 		}
@@ -226,7 +226,7 @@ func (a GangPlacementArgs) Ladder() ([]topology.Level, error) {
 	return ladder, nil
 }
 
-// What holds if nothing is configured.
+// The defaults of the arguments.
 const (
 	defaultGrace              = time.Minute
 	defaultPreparationTimeout = 20 * time.Minute

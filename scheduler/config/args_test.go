@@ -23,7 +23,7 @@ func raw(text string) runtime.Object {
 	return &runtime.Unknown{Raw: []byte(text), ContentType: runtime.ContentTypeJSON}
 }
 
-func TestDefaults(t *testing.T) {
+func TestGangPlacementArgs_Defaults(t *testing.T) {
 	for _, object := range []runtime.Object{nil, raw(""), raw("{}")} {
 		placement, err := config.Placement(object)
 		ladder, ladderErr := placement.Ladder()
@@ -53,7 +53,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-func TestMistakesNameTheField(t *testing.T) {
+func TestGangPlacementArgs_MistakesNameTheField(t *testing.T) {
 	for text, want := range map[string]string{
 		`{demand: {mode: gang}}`:                                          "demand.mode",
 		`{demand: {class: "A b"}}`:                                        "demand.class",

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Demand says how waiting gangs are reported to node autoscalers. It holds for all profiles of the scheduler.
+// Demand selects the way in which waiting gangs are reported to node autoscalers. It holds for all profiles of the
+// scheduler.
 type Demand struct {
 	// Mode is pods, gangs or none. The default is pods.
 	Mode DemandMode `json:"mode,omitempty"`
@@ -15,7 +16,7 @@ type Demand struct {
 	Class string `json:"class,omitempty"`
 }
 
-// DemandMode says what node autoscalers see of waiting gangs.
+// DemandMode selects the objects by which node autoscalers see waiting gangs.
 type DemandMode string
 
 const (

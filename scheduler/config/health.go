@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 )
 
-// Health returns what closes a node.
+// Health returns the rules that close a node.
 func (a GangPlacementArgs) Health() nodehealth.Rules {
 	if a.UnhealthyConditions == nil {
 		return nodehealth.Default()

@@ -39,8 +39,8 @@ const (
 	Promise  = "promise"
 )
 
-// Disciplines returns the names of all disciplines.
-func Disciplines() []string { return []string{FIFO, Backfill, Promise} }
+// disciplines returns the names of all disciplines.
+func disciplines() []string { return []string{FIFO, Backfill, Promise} }
 
 // discipline returns the one of a name, which is valid.
 func discipline(name string) contention.Discipline {
@@ -77,8 +77,8 @@ func (q *Queueing) setDefaults() {
 func (q *Queueing) validate() field.ErrorList {
 	var faults field.ErrorList
 	at := field.NewPath("queueing")
-	if !slices.Contains(Disciplines(), q.Discipline) {
-		faults = append(faults, field.NotSupported(at.Child("discipline"), q.Discipline, Disciplines()))
+	if !slices.Contains(disciplines(), q.Discipline) {
+		faults = append(faults, field.NotSupported(at.Child("discipline"), q.Discipline, disciplines()))
 	}
 	slack := *q.SlackPercent
 	switch {

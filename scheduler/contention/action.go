@@ -10,17 +10,17 @@ type Placed struct {
 	ID        ID
 	Gang      topology.Gang
 	Placement topology.Placement
-	// Passed are the leases that the entity uses by rule 3, or that moved aside for it.
+	// Passed are the leases that the entity uses by basic rule 3, or that moved aside for it.
 	Passed []ID
 }
 
 // Leased says that a lease is new, or that its place, its instant or its state changed.
 type Leased struct{ Lease *Lease }
 
-// Released says that a lease is gone.
+// Released reports that a lease has ended.
 type Released struct {
 	Lease *Lease
-	// Why is one of the Why… constants, or what Revoke was given.
+	// Why is one of the Why… constants, or the reason given to Revoke.
 	Why string
 }
 
@@ -94,16 +94,16 @@ const (
 	SweepsTurn Cause = "sweep's turn"
 )
 
-// Wait is why an entity waits.
+// Wait is the reason for which an entity waits.
 type Wait struct {
 	Cause Cause
-	// Refusal is why there is no room; nil if there is but for leases.
+	// Refusal is the cause of the lack of room; nil if there is room but for leases.
 	Refusal *Refusal
 	// Of are the owners of the leases that are in the way, or the victims that have to leave.
 	Of []ID
 	// Together is the level that keeps the gang together, which asks for no topology (rule 15); "" for none.
 	Together string
-	// Sweep says how many trials of its sweep run; nil unless the cause is SweepsTurn.
+	// Sweep is the state of the entity's sweep; nil unless the cause is SweepsTurn.
 	Sweep *SweepTurn
 	// Unpaid is the balance of an eviction, or of growing, that does not pay; nil if there is none.
 	Unpaid *Balance
@@ -111,7 +111,7 @@ type Wait struct {
 	At int64
 }
 
-// Note returns what Refusal does not say, as a clause that follows it; "" for nothing.
+// Note returns the part of the reason that Refusal omits, as a clause that follows it; "" for nothing.
 func (w Wait) Note() string {
 	if w.Together == "" {
 		return ""

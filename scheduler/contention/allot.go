@@ -30,8 +30,8 @@ func (m *Machine) allot(w *sweep) {
 	}
 }
 
-// first returns the trials that have their turn, in order. Those whose places are kept, or whose victims leave, precede: what others gave up
-// for them would be in vain.
+// first returns the trials that have their turn, in order. Trials with reserved places or with victims that leave
+// precede the others, since capacity has already been given up for them.
 func (m *Machine) first(w *sweep) []*spot {
 	limit, used := w.limit(), w.running.count
 	if limit == 0 {
@@ -89,7 +89,7 @@ func (m *Machine) doubt(w *sweep) {
 	}
 }
 
-// countSweeps counts the gangs of sweeps that run in a World, and those whose places are kept while they do not.
+// countSweeps counts the gangs of each sweep that run in a World, and those with reserved places that do not run.
 func (m *Machine) countSweeps(w *World) {
 	for _, of := range m.queue.sweeps {
 		now := trials{}
@@ -116,7 +116,8 @@ func (m *Machine) takesTurn(s *spot) {
 	}
 }
 
-// passTurn has a trial pass its turn for which no end makes room: the others need not wait for what does not come.
+// passTurn has a trial pass its turn for which no end makes room: the others need not wait for room that never becomes
+// free.
 func (m *Machine) passTurn(s *spot) {
 	if s.sweep == nil || s.reason.Cause != WrongQuestion && s.reason.Cause != NoEnd {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Ask is a question: a gang, and how many of its members have to start together.
+// Ask is a question: a gang, and the number of its members that have to start together.
 type Ask struct {
 	Gang topology.Gang
 	// Needed counts the waiting members that have to start together. Late members are not counted, and always placed.
@@ -24,7 +24,7 @@ type Answer struct {
 	Refusal *Refusal
 }
 
-// Refusal is why an entity does not fit. Exactly one field is set.
+// Refusal explains why an entity does not fit. Exactly one field is set.
 type Refusal struct {
 	// Wrong is the fault of the question. Such an entity waits like one without room, since levels appear and disappear with
 	// node labels.
@@ -64,11 +64,11 @@ func Place(l topology.Ledger, ask Ask) Answer {
 			return Answer{Gang: fewer, Placement: without}
 		}
 	}
-	return NewAnswer(gang, placement, short, err)
+	return newAnswer(gang, placement, short, err)
 }
 
-// NewAnswer returns what package topology answered about a gang.
-func NewAnswer(gang topology.Gang, placement topology.Placement, short *topology.Shortfall, err error) Answer {
+// newAnswer converts an answer of package topology about a gang.
+func newAnswer(gang topology.Gang, placement topology.Placement, short *topology.Shortfall, err error) Answer {
 	out := Answer{Gang: gang, Placement: placement}
 	if short != nil || err != nil {
 		out.Refusal = &Refusal{Wrong: err, Short: short}
@@ -106,7 +106,7 @@ func (a Ask) Fewest() topology.Gang {
 	return gang
 }
 
-// onlyNeeded keeps the running members, the late ones and the first n of the others.
+// onlyNeeded retains the running members, the late ones and the first n of the others.
 func onlyNeeded(members []topology.Member, n int) []topology.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m topology.Member) bool {
 		if m.Placed || m.Late {

@@ -8,9 +8,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Awaited returns the units that have to leave the place of a lease before its owner starts there, the last to end first: on each node
-// those that are expected to end first, without any whose part the owner does not need. It is for explanations: with the lease's
-// instant, it says why the owner starts then.
+// Awaited returns the units that must leave the place of a lease before its owner starts there, the last to end first.
+// On each node these are the units that are expected to end first, without any whose part the owner does not need.
+// Explanations use it: together with the lease's instant, it gives the reason for the start time.
 func (m *Machine) Awaited(owner ID, w *World) []Expectation {
 	m.enter(w)
 	l, s := m.Lease(owner), m.queue.spots[owner]
@@ -44,7 +44,7 @@ func (t *turn) awaitedOn(node int, need, debt topology.Capacity) []Expectation {
 		here, at, ok = firm, sooner, true
 	}
 	if !ok {
-		return nil // what is left does not end
+		return nil // the remaining units do not end
 	}
 	here = slices.DeleteFunc(here, func(x Expectation) bool { return x.At > at })
 	for i := range slices.Backward(here) {

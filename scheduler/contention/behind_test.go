@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A driver may show a World that is behind: a unit is said to have ended that is still there. When it says that this may have been so, what was
-// counted there does not count.
+// A driver may show a World that is behind: a unit that is reported to have ended is still there. When the driver
+// reports that this may have been so, the counts made there do not hold.
 //
 //	n0: free   n1: u1 for ten minutes   n2, n3: u2, u3   head: n0 and n1   later: one node for two hours
 func TestMachine_ForgetsWhatAWorldBehindShowed(t *testing.T) {

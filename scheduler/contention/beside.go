@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// binding returns the closed leases that an entity has to respect, in order: those of earlier entities that rule 3 does not
+// binding returns the closed leases that an entity has to respect, in order: those of earlier entities that basic rule 3 does not
 // let it use.
 func (m *Machine) binding(e *Entity, now int64) []*Lease {
 	var out []*Lease
@@ -32,13 +32,13 @@ func (m *Machine) earlier(e *Entity) []*Lease {
 }
 
 // endsBefore reports whether an entity that starts now ends before the instant of a lease, with a chance of overrun that the
-// units which passed before leave room for (rule 3a).
+// units which passed before leave room for (basic rule 3a).
 func (m *Machine) endsBefore(e *Entity, l *Lease, now int64) bool {
 	return l.Reason.waits() && !l.Late && e.RunTime > 0 && now+e.RunTime <= l.Instant &&
 		l.Risk+e.Overrun <= m.policy.MaxOverrun
 }
 
-// yields reports whether the owner of a lease may evict the entity when it needs the place, and not at once (rule 3b). A place that
+// yields reports whether the owner of a lease may evict the entity when it needs the place, and not at once (basic rule 3b). A place that
 // victims leave is needed as soon as they have left. In a place that it shares with an earlier closed lease, an owner evicts no unit
 // that is in the way of both.
 func (m *Machine) yields(e *Entity, l *Lease, now int64) bool {
@@ -61,8 +61,9 @@ func (m *Machine) shares(l *Lease) bool {
 	return false
 }
 
-// heldUntil returns until when a node is leased at most for members that have been lost and come back, or move there; false if it is not. Their unit is
-// gone for that long, and with it the end that an owner's place may rest on.
+// heldUntil returns the latest instant until which a node is leased for lost members that return, or for members that
+// move there; false if there is none. Until then their unit is absent, and with it the end that an owner's place may
+// rest on.
 func (t *turn) heldUntil(owner *Entity, node int) (until int64, held bool) {
 	for _, l := range t.before(owner) {
 		if !l.Reason.waits() && l.Expiry != None && l.holdsNode(node) {
@@ -72,8 +73,8 @@ func (t *turn) heldUntil(owner *Entity, node int) (until int64, held bool) {
 	return until, held
 }
 
-// beside returns the ledger as a later entity may use it: on each leased node, min(free now, free at the instant − leased), where
-// only units with a firm end are gone at the instant. It holds until the next call.
+// beside returns the ledger available to a later entity: on each leased node, min(free now, free at the instant −
+// leased), where only units with a firm end have left by the instant. It holds until the next call.
 func (t *turn) beside(w *World, leases []*Lease) topology.Ledger {
 	needs := &t.scratch.sums
 	needs.reset(w.Ledger.Len())
@@ -90,7 +91,8 @@ func (t *turn) beside(w *World, leases []*Lease) topology.Ledger {
 	return w.Ledger.Differing(out.free, out.nodes)
 }
 
-// leave reduces what is free on a node to what is left of it beside leases that need so much there, the first at an instant.
+// leave reduces a node's free capacity to the part left beside leases that need so much there, the first of them at
+// instant.
 func leave(left topology.Capacity, w *World, node int, need topology.Capacity, instant int64) {
 	for r := range left {
 		left[r] -= at(need, r)
@@ -105,7 +107,7 @@ func leave(left topology.Capacity, w *World, node int, need topology.Capacity, i
 	}
 }
 
-// give adds what is held on a node to a capacity.
+// give adds the capacity held on a node to c.
 func give(c topology.Capacity, holds []topology.Held, node int) {
 	for _, h := range holds {
 		if h.Node != node {
@@ -125,7 +127,7 @@ func at(c topology.Capacity, i int) int64 {
 	return 0
 }
 
-// onNode returns what is held on one node.
+// onNode returns the capacity held on one node.
 func onNode(holds []topology.Held, node int) topology.Capacity {
 	var c topology.Capacity
 	for _, h := range holds {
@@ -136,7 +138,7 @@ func onNode(holds []topology.Held, node int) topology.Capacity {
 	return c
 }
 
-// covers reports whether the holds fit into what is free.
+// covers reports whether the holds fit into the free capacity.
 func covers(free []topology.Capacity, holds []topology.Held) bool {
 	for node, demand := range demandOn(holds) {
 		if !fitsIn(free[node], demand) {
@@ -155,9 +157,9 @@ func fitsIn(free, demand topology.Capacity) bool {
 	return true
 }
 
-// indebted returns the ledger and the expected ends as they are for an entity that leases beside earlier leases, whatever
-// becomes of those: what is leased is gone from the ledger, and a node that has less free than is leased gives nothing back
-// before the units that end there first have paid for that. Both hold until the next call.
+// indebted returns the ledger and the expected ends for an entity that leases beside earlier leases, whatever becomes
+// of those. Leased capacity is deducted from the ledger; on a node with less free than leased, the units that end first
+// pay the difference before the node gives anything back. Both hold until the next call.
 func (t *turn) indebted(w *World, leases []*Lease, ends []topology.Running) (topology.Ledger, []topology.Running) {
 	if len(leases) == 0 {
 		return w.Ledger, ends
@@ -191,7 +193,7 @@ func owed(debt topology.Capacity) bool {
 	return slices.ContainsFunc(debt, func(n int64) bool { return n > 0 })
 }
 
-// pay takes a debt from what is there, as far as there is something.
+// pay takes a debt from the capacity there, as far as that suffices.
 func pay(there, debt topology.Capacity) {
 	for i := range there {
 		if paid := min(there[i], at(debt, i)); paid > 0 {
@@ -201,7 +203,8 @@ func pay(there, debt topology.Capacity) {
 	}
 }
 
-// payAll takes the debts of so many nodes from what the units give back there, in the order of their ends. What it changes are copies.
+// payAll takes the debts of so many nodes from the capacity that the units give back there, in the order of their ends.
+// It changes copies only.
 func (p *paid) payAll(ends []topology.Running, debts *sums, owing int) {
 	p.holds, p.pieces = p.holds[:0], p.pieces[:0]
 	for i := range ends {

@@ -1,6 +1,6 @@
 package contention
 
-// Budget bounds how long a lease may idle (rule 5). All amounts are accelerator-seconds.
+// Budget bounds the idle time of a lease (basic rule 5). All amounts are accelerator-seconds.
 type Budget struct {
 	// Granted limits the idle of this closing.
 	Granted int64
@@ -27,7 +27,7 @@ func (b *Budget) spend(amount, times int64) {
 	b.Idled += amount
 }
 
-// left returns what a closed lease may still idle.
+// left returns the idle time that a closed lease may still spend.
 func (d Discipline) left(b Budget) int64 {
 	if d.Budget == 0 {
 		return None
@@ -43,7 +43,7 @@ func (d Discipline) open(b *Budget, now int64) {
 	b.Opened = now
 }
 
-// bank returns what an open lease has carried over and earned.
+// bank returns the budget that an open lease has carried over and earned.
 func (d Discipline) bank(b Budget, accelerators, now int64) int64 {
 	if d.Budget == 0 {
 		return None
@@ -54,8 +54,8 @@ func (d Discipline) bank(b Budget, accelerators, now int64) int64 {
 	return b.Carried + accelerators*max(0, now-b.Opened)/d.EarnPart
 }
 
-// suffices reports whether an open lease may close again: its bank covers the idle to come, and is twice what the last closing
-// spent in vain, so that a lease neither flaps nor starves.
+// suffices reports whether an open lease may close again: its bank covers the expected idle time, and is twice the
+// amount that the last closing spent in vain, so that a lease neither flaps nor starves.
 func (d Discipline) suffices(b Budget, accelerators, toCome, now int64) bool {
 	return d.bank(b, accelerators, now) >= max(toCome, 2*b.Last)
 }
@@ -79,7 +79,7 @@ func (d Discipline) earnedAt(b Budget, accelerators, amount, now int64) int64 {
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// ceiling sums the idle of all leases, by hour, over a sliding window (rule 5).
+// ceiling sums the idle of all leases, by hour, over a sliding window (basic rule 5).
 type ceiling struct {
 	hours map[int64]int64
 	sum   int64
@@ -97,7 +97,7 @@ func (c *ceiling) add(now, amount int64) {
 	c.sum += amount
 }
 
-// within drops what is older than the window, and returns what is left.
+// within drops the hours before the window, and returns the sum of the others.
 func (c *ceiling) within(now, window int64) int64 {
 	first := (now - window) / hour
 	for at, amount := range c.hours {

@@ -7,31 +7,32 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// deficit counts the members that the domains of a fleet lacked room for when they were counted, and the capacity that has come back
-// since. While each domain lacks one, the gang cannot fit. Rules, bars and leases are left out of the count, but for those that it is made beside: they
-// only make less fit.
+// deficit counts the members that the domains of a fleet lacked room for when they were counted, and the capacity that
+// has returned since. While each domain lacks one, the gang cannot fit. Rules, bars and leases are left out of the
+// count, except for those that it is made beside: they only make less fit.
 //
 // Numbers of nodes and resources are those of the World in which it was counted.
 type deficit struct {
 	// known says that each domain lacked a member when they were counted, and does still.
 	known bool
-	// futile is how many counts in a row found a domain that lacks none, pause how many are left out before the next one.
+	// futile is the number of counts in a row that found a domain that lacks none, pause the number to leave out before
+	// the next one.
 	futile, pause int
 	// at is the instant of the count, until the one by which units were taken to have ended.
 	at, until int64
 	// priority is that of the owner if units of lower priority were taken to be evicted.
 	priority int32
 	evicts   bool
-	// bound are the leases beside which the count is of what is left, nil for none, and versions theirs.
+	// bound lists the leases beside which the remaining capacity is counted, nil for none; versions are their versions.
 	bound    []*Lease
 	versions []int
 	// demand is the least that a member takes of each resource.
 	demand topology.Capacity
-	// short is, by node, the resource that it has too little of for one member more, none if the node takes no member; left is what it has
-	// of that resource.
+	// short is, by node, the resource that it has too little of for one member more, none if the node takes no member; left is the amount
+	// that it has of that resource.
 	short []uint8
 	left  []int64
-	// more and need are memory for what a node has besides what is free, and for what is leased there.
+	// more and need are scratch memory: a node's capacity beyond its free capacity, and its leased capacity.
 	more, need topology.Capacity
 	// domains are the domains of the nodes, -1 for none; nil for one domain.
 	domains []int32
@@ -42,7 +43,7 @@ type deficit struct {
 // mostCounted bounds the memory of all deficits. Each takes nine bytes for every node, and each lane has two.
 const mostCounted = 1 << 24
 
-// longestPause bounds how many counts are left out after futile ones.
+// longestPause bounds the number of counts that are left out after futile ones.
 const longestPause = 16
 
 // none is no resource.
@@ -51,7 +52,7 @@ const none = math.MaxUint8
 // forget makes the deficit unknown: any returned capacity may do.
 func (d *deficit) forget() { d.known = false }
 
-// count counts anew. gone are units that are taken to have ended.
+// count recounts the deficit. gone lists units that are assumed to have ended.
 func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) {
 	d.known, d.at = false, w.Now
 	if d.pause > 0 {
@@ -106,7 +107,7 @@ func (d *deficit) place(m *Machine, w *World, required string) bool {
 
 func (d *deficit) domainOf(node int) int { return domainIn(d.domains, node) }
 
-// room returns how many members fit on a node with what is free and more.
+// room returns the number of members that fit on a node into its free capacity and more.
 func (d *deficit) room(node int, free, more topology.Capacity) int64 {
 	room := int64(math.MaxInt32)
 	for r, demand := range d.demand {
@@ -125,8 +126,8 @@ func (d *deficit) room(node int, free, more topology.Capacity) int64 {
 	return room
 }
 
-// add counts what a unit that has ended held, and reports whether the gang may fit now. A node takes no more members than it has
-// room for in the resource of which it had too little.
+// add adds the capacity of a unit that has ended, and reports whether the gang may fit now. A node takes no more
+// members than it has room for in the resource that was short.
 func (d *deficit) add(u *Unit) bool {
 	if !d.known {
 		return true
@@ -171,7 +172,7 @@ func (d *deficit) recount(w *World, node int) {
 	d.gain(node, d.room(node, w.Ledger.Free[node], more)-before)
 }
 
-// leftOn returns what is left on a node beside the leases.
+// leftOn returns the capacity left on a node beside the leases.
 func (d *deficit) leftOn(w *World, node int) topology.Capacity {
 	instant := int64(None)
 	need := d.need[:0]
@@ -200,7 +201,7 @@ func (d *deficit) binds(leases []*Lease) {
 func (d *deficit) holds(leases []*Lease) bool {
 	for i, l := range d.bound {
 		if l.version != d.versions[i] {
-			d.forget() // it is counted anew, and need not be kept up to date until then
+			d.forget() // it is recounted, and needs no update until then
 		}
 		if !d.known || !slices.Contains(leases, l) {
 			return false
@@ -223,7 +224,8 @@ func (d *deficit) counted(u *Unit) bool {
 		d.evicts && u.Preemptible && !u.Leaving && u.Priority < d.priority
 }
 
-// waiting returns how many members of a gang have to start together, at least one, and the shapes of those that wait.
+// waiting returns the number of members of a gang that have to start together, at least one, and the shapes of the
+// waiting members.
 func waiting(ask Ask) (needed int64, shapes []topology.Shape) {
 	used := make([]bool, len(ask.Gang.Shapes))
 	n := 0
@@ -274,7 +276,7 @@ type numbered struct {
 	count int
 }
 
-// of returns the domain of each node, -1 for none, and how many there are.
+// of returns the domain of each node, -1 for none, and the number of domains.
 func (d *domains) of(tree *topology.Tree, level int) ([]int32, int) {
 	if d.tree != tree {
 		d.tree, d.levels = tree, make(map[int]numbered)

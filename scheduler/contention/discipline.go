@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Discipline says in which order entities of one priority start, and how much of the fleet idles for those that wait longest. Entities
-// of different disciplines wait in one queue.
+// Discipline sets the order in which entities of one priority start, and the part of the fleet that idles for those
+// that wait longest. Entities of different disciplines wait in one queue.
 type Discipline struct {
 	// Strict lets no later entity pass one of this discipline that waits and has a lease.
 	Strict bool
@@ -25,11 +25,13 @@ type Discipline struct {
 	Horizon int64
 	// WaitPart divides the owner's wait into a longer horizon: with 4, two days after a wait of eight. 0 keeps the horizon fixed.
 	WaitPart int64
-	// Together is the largest part of a domain, in percent, that a gang may need for being kept inside one (rule 15). 0 keeps none together.
+	// Together is the largest part of a domain, in percent, that a gang may need for the scheduler to place it inside
+	// one (rule 15). 0 disables this.
 	Together int64
 }
 
-// Backfill returns the discipline in which entities start in their order, and later ones in what the leases of earlier ones leave idle.
+// Backfill returns the discipline in which entities start in their order, and later ones on the capacity that the
+// leases of earlier ones leave idle.
 func Backfill() Discipline {
 	const quarter = 4
 	return Discipline{UnknownRun: day, Budget: hour, GuessWeight: 1, EarnPart: quarter, Horizon: day}
@@ -80,8 +82,8 @@ func (d Discipline) due(e *Entity) time.Time {
 	return e.Order.Since.Add(time.Duration(seconds) * time.Second)
 }
 
-// horizon returns how many seconds ahead the instant of an entity of this discipline may be for its lease to be closed, None for without
-// limit.
+// horizon returns the number of seconds ahead within which the instant of an entity of this discipline must lie for its
+// lease to close, None for no limit.
 func (d Discipline) horizon(o Order, now int64) int64 {
 	switch {
 	case d.Horizon == 0:
@@ -121,7 +123,8 @@ func (p Policy) discipline(e *Entity) Discipline {
 }
 
 // Due returns when an entity is due that is added or evaluated: as it was, if it waits already or has a lease since the same instant. A prediction
-// that changes, or a run time that gets shorter while it waits, does not move it.
+// that changes, or a run time that gets shorter while it waits, does not move it. After a fail-over it is computed anew from the entity alone, before or
+// after State.Restore: a discipline reads nothing else.
 func (m *Machine) Due(e *Entity) time.Time {
 	if s := m.queue.spots[e.ID]; s != nil && s.Order.Since.Equal(e.Order.Since) {
 		return s.Order.Due

@@ -6,7 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// These are for drivers that have another queue choose who is evaluated next, and another scheduler place single pods.
+// These are for drivers in which another queue chooses the next entity to evaluate, and another scheduler places single
+// pods.
 
 // Candidate reports whether an entity that waits may have to be evaluated now. It is true for an entity that the machine does not know.
 func (m *Machine) Candidate(id ID) bool {
@@ -104,8 +105,9 @@ func (m *Machine) HoldIn(w *World, l Lease) []Action {
 	return m.Hold(l, w.Now)
 }
 
-// Reopen has the first entity of each lane evaluated again, and look for a place: the last evaluations may have read a World that was
-// behind. A unit whose claims were still being written, for example, gave no devices back there. What was counted then would go on refusing.
+// Reopen has the first entity of each lane evaluated again, and look for a place: the last evaluations may have read a
+// World that was behind. A unit whose claims were still being written, for example, gave no devices back there. The
+// deficits counted then would go on refusing entities.
 func (m *Machine) Reopen() {
 	for _, l := range m.queue.lanes {
 		l.beside.forget()
@@ -138,8 +140,8 @@ func (m *Machine) Trial(e Entity, w *World) Answer {
 	return w.placer().Place(left, ask)
 }
 
-// Guard returns what an entity may use of each leased node; nil if no lease binds it. Only the entity's order, run time, priority and
-// preemptibility are read.
+// Guard returns the capacity of each leased node that an entity may use; nil if no lease binds it. Only the entity's
+// order, run time, priority and preemptibility are read.
 func (m *Machine) Guard(e Entity, w *World) map[int]topology.Capacity {
 	m.enter(w)
 	e.Order.Due = m.Due(&e)
@@ -173,14 +175,14 @@ const (
 	WhyFinished = "the members have succeeded"
 	// WhyTakenAway: all members were taken away.
 	WhyTakenAway = "all members were taken away"
-	// WhyUnearned: the places were kept for as long as they had been used.
+	// WhyUnearned: the places were reserved for as long as they had been used.
 	WhyUnearned = "kept for as long as it was used"
 	// WhyGone: the owner is deleted.
 	WhyGone = "the owner is deleted"
 )
 
-// Whole returns where a gang that lost members can start again as a whole if what is left of it leaves; false if it fits nowhere. ask
-// is the gang as it is before its start.
+// Whole returns the placement with which a gang that lost members can start again as a whole if its remaining members
+// leave; false if it fits nowhere. ask is the gang's question before its start.
 func (m *Machine) Whole(e Entity, ask Ask, w *World) (topology.Placement, bool) {
 	m.enter(w)
 	e.Order.Due = m.Due(&e)

@@ -14,17 +14,17 @@ type Entity struct {
 	Ask   Ask
 	// Question is equal for entities that ask the same of the same nodes. "" is replaced by Question(Ask.Gang).
 	Question string
-	// RunTime is how many seconds it runs at most if that is known, else 0.
+	// RunTime is the longest run time in seconds if that is known, else 0.
 	RunTime int64
 	// Overrun is the chance, in thousandths, that it runs longer than RunTime.
 	Overrun int64
 	// Preemptible says that it may be evicted for an entity of higher priority once it runs.
 	Preemptible bool
-	// Grace is how many seconds it needs to leave when it is evicted.
+	// Grace is the time in seconds that it needs to leave when it is evicted.
 	Grace int64
 	// NeverPreempts says that it evicts no other.
 	NeverPreempts bool
-	// Accelerators is how many it asks for.
+	// Accelerators is the number that it requests.
 	Accelerators int64
 	// Elastic says that the gang may start with fewer members than all, with Ask.Needed at least, and gets the others later. It waits for all if it ends sooner
 	// so. Members that join others are not Elastic.
@@ -40,7 +40,7 @@ type Entity struct {
 	apart bool
 }
 
-// World is what one evaluation reads. All coordinates are those of its ledger.
+// World is the input of one evaluation. All coordinates are those of its ledger.
 type World struct {
 	// Now is in seconds, not before that of the World before.
 	Now int64
@@ -70,10 +70,10 @@ type World struct {
 
 // Placer chooses nodes.
 type Placer interface {
-	// Place returns where the entity goes, or why it does not fit.
+	// Place returns the placement of the entity, or the reason why it does not fit.
 	Place(l topology.Ledger, ask Ask) Answer
-	// Reserve returns the earliest instant and place when what runs ends as expected, false if there is none. running is
-	// sorted by end.
+	// Reserve returns the earliest instant and place if the running units end as expected, false if there is none.
+	// running is sorted by end.
 	Reserve(l topology.Ledger, ask Ask, running []topology.Running) (topology.Reservation, bool)
 }
 
@@ -117,7 +117,7 @@ func (w *World) accelerators(c topology.Capacity) int64 {
 	return n
 }
 
-// lane returns what decides, beside the order and the run time, what becomes of the entity.
+// lane returns the properties that, beside the order and the run time, determine the outcome of an entity's evaluation.
 func (e *Entity) lane() laneKey {
 	question := e.Question
 	if question == "" {
@@ -140,7 +140,8 @@ func (e *Entity) lane() laneKey {
 	return key
 }
 
-// without bars the nodes of leases for an ask, and those that are away: only a place that is leased already keeps such a node.
+// without bars the nodes of leases for an ask, and those that are away: only a place that is leased already retains
+// such a node.
 func without(w *World, ask Ask, leases []*Lease) Ask {
 	var rules []string
 	bar := func(node int, rule string) {

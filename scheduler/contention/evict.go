@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// preempt has units evicted if the entity then starts (rule 6). It reports whether that ends the turn.
+// preempt has units evicted if the entity then starts (basic rule 6). It reports whether that ends the turn.
 func (t *turn) preempt(reason Wait) bool {
 	e := &t.s.Entity
 	if !t.policy.evicts(e) {
@@ -50,7 +50,7 @@ func (t *turn) preempt(reason Wait) bool {
 	l.await(t.w, func(u *Unit) bool { return slices.Contains(all, u.ID) })
 	t.emit(t.grant(l)...)
 	if len(evict) > 0 {
-		t.evict(
+		l.evicted = t.evict(
 			Preempted{
 				ID:        e.ID,
 				Victims:   evict,
@@ -90,7 +90,7 @@ func (t *turn) chosen(asked Ask, units []*Unit) (choice, Balance, bool) {
 	return found, t.balance(found), true
 }
 
-// clear evicts the units that use the owner's place by rule 3b, so that they have left at the instant.
+// clear evicts the units that use the owner's place by basic rule 3b, so that they have left at the instant.
 func (t *turn) clear() {
 	l := t.Lease(t.s.ID)
 	if l == nil {
@@ -122,17 +122,20 @@ func (t *turn) misses(node int) bool {
 	return away
 }
 
-// evict has units evicted. They are known to leave from then on, so that others may fit beside the leases there that did not before.
-func (t *turn) evict(p Preempted) {
+// evict has units evicted, and remembers and returns that for entities with a price. The units count as leaving from
+// then on, so that others may fit beside the leases there that did not before.
+func (t *turn) evict(p Preempted) evicted {
 	p.Victims = t.withParts(p.Victims)
 	t.emit(p)
+	var noted evicted
 	if len(t.policy.Terms.Prices) > 0 {
-		t.evictions.note(t.running(p.Victims), t.w.Now)
+		noted = t.evictions.note(t.running(p.Victims), t.w.Now)
 	}
 	t.forget() // they end earlier than was counted on
 	for _, l := range t.leases {
 		t.unrefuse(l)
 	}
+	return noted
 }
 
 // inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free beside earlier leases at

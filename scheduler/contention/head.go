@@ -31,8 +31,8 @@ func (l *Lease) take(p prospect, now int64) {
 	l.Instant, l.Firm, l.toCome, l.Risk = p.Instant, p.Firm, p.ToCome, 0
 }
 
-// lease gives an entity without room the earliest place beside earlier leases, or keeps the place that it has (rule 4). It reports whether the entity was
-// let go (rule 15), and has to be evaluated again.
+// lease gives an entity without room the earliest place beside earlier leases, or retains its present one (rule 4). It
+// reports whether the entity no longer waits for one domain (rule 15), and has to be evaluated again.
 func (t *turn) lease(reason Wait) (again bool) {
 	e := &t.s.Entity
 	l := t.Lease(e.ID)
@@ -80,8 +80,9 @@ func (t *turn) lease(reason Wait) (again bool) {
 	return false
 }
 
-// mayClose reports whether an open lease may close if it is placed anew. It binds no entity, so that another place is of no use before.
-// Beyond the horizon, only an end that was expected beyond it, a lease that is gone, or time brings a place within it.
+// mayClose reports whether an open lease may close if it is placed anew. An open lease binds no entity, so that another
+// place is of no use before. Beyond the horizon, only an end that was expected beyond it, the end of another lease, or
+// time brings a place within it.
 func (m *Machine) mayClose(l *Lease, now int64) bool {
 	if m.blocked || !l.discipline.suffices(l.Budget, l.Accelerators, 0, now) {
 		return false
@@ -93,7 +94,8 @@ func (m *Machine) mayClose(l *Lease, now int64) bool {
 // noPlace notes that no end makes room for the entity's question.
 func (t *turn) noPlace() { t.s.lane.noPlace, t.s.lane.services = true, t.w.Running.services }
 
-// withoutPlace is the reason of an entity that has no place to come: if earlier entities lease some, their leases end first.
+// withoutPlace is the reason of an entity for which no place becomes free: if earlier entities lease some, their leases
+// end first.
 func (t *turn) withoutPlace(reason Wait) Wait {
 	if reason.Cause != NoRoom {
 		return reason
@@ -155,8 +157,8 @@ func (t *turn) hold(l *Lease, next prospect) {
 	t.openLater(l)
 }
 
-// credits reports whether a later instant than before leaves others more of the place: a unit there is known to end in between, and
-// gives back what the owner needs.
+// credits reports whether a later instant than before leaves others more of the place: a unit there is known to end in
+// between, and gives back capacity that the owner needs.
 func (t *turn) credits(l *Lease, before int64) bool {
 	for _, node := range l.Nodes {
 		for _, u := range t.w.Running.On(node) {
@@ -251,8 +253,8 @@ func (t *turn) firmEnds(w *World, owner *Entity) []topology.Running {
 	return t.endsOf(w, owner, func(x Expectation) bool { return x.Firm })
 }
 
-// ends returns what runs by its expected end, for an owner: units that it may evict when it needs their place end now, services
-// do not end.
+// ends returns the running units by expected end, for an owner: units that it may evict when it needs their place end
+// now, services do not end.
 func (t *turn) ends(w *World, owner *Entity) []topology.Running {
 	ends, ok := w.Running.firm(w.Now)
 	if ok && len(ends) == w.Running.mortal() && t.evictsNone(w, owner) { // all ends are firm

@@ -1,6 +1,6 @@
 package contention
 
-// Lost sums what the members have lost whose places are kept for them. The zero value is none.
+// Lost sums up the lost members with reserved places. The zero value is none.
 type Lost struct {
 	// Seats counts them.
 	Seats int64
@@ -27,10 +27,11 @@ func (l Lost) Less(left, used int64) Lost {
 	return l
 }
 
-// Keep leases the places of lost members, in place of the owner's lease of such: Hold if the lease has Holds, else HoldByName. It ends at its expiry, and
-// no later than when the seats were kept for as long, together, as they had been used: else a tenant who starts gangs and ends them at once would hold
-// many times what his quota lets him run. So that a gang which crashes at its start has time to come back, one gang of each namespace at a time is given
-// policy.Unearned seconds all the same.
+// Keep leases the places of lost members, in place of the owner's lease of such: Hold if the lease has Holds, else
+// HoldByName. The lease ends at its expiry, and no later than when the seats were reserved for as long, together, as
+// they had been used: otherwise a tenant could start gangs, end them at once, and hold many times its quota. One gang
+// of each namespace at a time is given policy.Unearned seconds all the same, so that a gang that crashes at its start
+// has time to return.
 func (m *Machine) Keep(l Lease, lost Lost, now int64) []Action {
 	m.advance(now)
 	until := now

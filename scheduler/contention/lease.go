@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Reason is why a place is leased.
+// Reason names the purpose of a lease.
 type Reason string
 
 // The reasons of leases.
@@ -28,7 +28,7 @@ const (
 // waits reports whether the owner waits for an instant, rather than for a policy to answer.
 func (r Reason) waits() bool { return r == Head || r == Preemption }
 
-// Lease is a place that later entities may use by rule 3 only. Drivers read it; only the machine changes it.
+// Lease is a place that later entities may use by basic rule 3 only. Drivers read it; only the machine changes it.
 type Lease struct {
 	Owner  ID
 	Order  Order
@@ -46,13 +46,14 @@ type Lease struct {
 	Firm bool
 	// Expiry is the instant at which the lease ends whatever happens; None for leases that live as long as their owner waits.
 	Expiry int64
-	// Open leases bind no one.
+	// Open leases bind no entity.
 	Open bool
-	// Accelerators is how many the owner asks for.
+	// Accelerators is the number that the owner requests.
 	Accelerators int64
 	// Budget is the idle of this and former closings.
 	Budget Budget
-	// Sweep is that of an owner that does not wait for an instant: while its place is kept, it counts as one that runs.
+	// Sweep is the sweep of an owner that does not wait for an instant: while its place is reserved, the owner counts
+	// as a running trial.
 	Sweep Sweep `json:"Sweep,omitzero"`
 	// Risk is the sum of the chances, in thousandths, that units which passed outlast the instant.
 	Risk int64
@@ -60,7 +61,8 @@ type Lease struct {
 	Told int64
 	// Preemptible says that the owner may be evicted for an entity of higher priority: places of its lost members bind no such entity.
 	Preemptible bool
-	// Unearned is until when a lease of lost members lasts although they have not used their places for as long; 0 if it does not.
+	// Unearned is the instant until which a lease of lost members lasts although they have not used their places for as
+	// long; 0 if it does not.
 	Unearned int64
 	// Since is the instant since which the lease binds others: when it was granted, or closed last.
 	Since int64
@@ -77,20 +79,23 @@ type Lease struct {
 	discipline Discipline
 	// preempts says that the owner may evict units of lower priority.
 	preempts bool
+	// evicted lists the remembered evictions that make the place free.
+	evicted evicted
 	// toCome is the idle in accelerator-seconds until the instant if no other entity may use the place.
 	toCome int64
-	// rate is how many accelerators idle at the cost of the budget, since the last Settle.
+	// rate is the number of accelerators that idle at the cost of the budget, since the last Settle.
 	rate int64
-	// refused are the lanes of which an entity would be at its best place but for this lease: its idle is for them.
+	// refused are the lanes with an entity that would be at its best place but for this lease: its idle time is for
+	// them.
 	refused map[*lane]struct{}
-	// broken says that nodes of the place are gone, lost that it did not become free when it was chosen.
+	// broken says that nodes of the place no longer exist, lost that it did not become free when it was chosen.
 	broken, lost bool
-	// bars are the lanes of which an entity was refused, or found no victims, while this lease was among those that bind it: without it, it
-	// may fit.
+	// bars are the lanes with an entity that was refused, or found no victims, while this lease bound it: without the lease, the entity may
+	// fit.
 	bars map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
-	// lacks is what the owner lacks for an earlier place, or an open lease for one that rests on firm ends.
+	// lacks is the owner's deficit for an earlier place, or an open lease's for a place that rests on firm ends.
 	lacks deficit
 	// spare counts the room at the instant for moving aside (rule 3).
 	spare spare
@@ -109,7 +114,7 @@ type Lease struct {
 	// awaits are the parts of units that leave the place of a preemption lease. The owner is evaluated when the last of them, or anything
 	// else, has ended. nil has it evaluated at each end.
 	awaits map[part]struct{}
-	// clears is the instant at which units that use the place by rule 3b have to be evicted, None for never.
+	// clears is the instant at which units that use the place by basic rule 3b have to be evicted, None for never.
 	clears int64
 }
 
@@ -159,7 +164,7 @@ func (l *Lease) holdsNode(node int) bool {
 	return ok
 }
 
-// without subtracts from a capacity, which it may change, what the place takes on a node.
+// without subtracts the demand of the place on a node from a capacity, which it may change.
 func (l *Lease) without(c topology.Capacity, node int) topology.Capacity {
 	if at, ok := l.needOn(node); ok {
 		c = less(c, l.needs[at].demand)
@@ -167,7 +172,7 @@ func (l *Lease) without(c topology.Capacity, node int) topology.Capacity {
 	return c
 }
 
-// needOn returns the index of what the place takes on a node; false if that is nothing.
+// needOn returns the index of the place's demand on a node; false if there is none.
 func (l *Lease) needOn(node int) (int, bool) {
 	return slices.BinarySearchFunc(l.needs, node, func(n need, node int) int { return n.node - node })
 }
@@ -178,7 +183,7 @@ func (l *Lease) overrun(u *Unit, now int64) {
 	l.Late = l.Late || u.End.firm() && u.End.At < now && u.Started >= l.Since
 }
 
-// demandOn returns what the place takes on each of its nodes.
+// demandOn returns the capacity that the holds take on each node.
 func demandOn(holds []topology.Held) map[int]topology.Capacity {
 	out := make(map[int]topology.Capacity, len(holds))
 	for _, h := range holds {
@@ -187,7 +192,7 @@ func demandOn(holds []topology.Held) map[int]topology.Capacity {
 	return out
 }
 
-// sum returns a + b. It may change a, which no one else sees.
+// sum returns a + b. It may change a, which has no other reader.
 func sum(a, b topology.Capacity) topology.Capacity {
 	for len(a) < len(b) {
 		a = append(a, 0)
@@ -198,7 +203,7 @@ func sum(a, b topology.Capacity) topology.Capacity {
 	return a
 }
 
-// holdsOf returns what the members that are still to start take at a placement.
+// holdsOf returns the capacity that the members still to start take at a placement.
 func holdsOf(gang topology.Gang, p topology.Placement) []topology.Held {
 	holds := make([]topology.Held, 0, len(p.Nodes))
 	for rank, node := range p.Nodes {

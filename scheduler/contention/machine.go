@@ -17,7 +17,7 @@ type Machine struct {
 	// starting are the gangs that start, and when each made progress last.
 	starting map[ID]int64
 	idled    ceiling
-	// evictions are those of the last day.
+	// evictions are remembered for Terms.MaxPerDay (see evicted.go). Drains, lost nodes and starts without progress are none.
 	evictions evictions
 	scratch   scratch
 	// blocked says that the ceiling of all leases is reached.
@@ -63,7 +63,7 @@ func (m *Machine) Waiting() []ID {
 	return out
 }
 
-// Len returns how many entities wait.
+// Len returns the number of waiting entities.
 func (m *Machine) Len() int { return len(m.queue.spots) }
 
 // Reason returns why an entity waits, as of its last evaluation or of that of an entity with the same question; false if it does
@@ -100,8 +100,8 @@ func (m *Machine) Add(e Entity) {
 	}
 }
 
-// Remove takes an entity out of the queue that is not ready any more, or is gone. Its lease ends at once; what the lease has
-// spent is remembered for the grace, also for an entity that is made anew under the same ID.
+// Remove takes an entity out of the queue that is deleted, or no longer ready. Its lease ends at once; the lease's idle
+// time is remembered for the grace, also for an entity that is created anew under the same ID.
 func (m *Machine) Remove(id ID, now int64) []Action {
 	m.advance(now)
 	s := m.leave(id)
@@ -271,7 +271,8 @@ func (m *Machine) advance(now int64) {
 	m.now = now
 }
 
-// Budget returns what a lease has idled until an instant, and may idle: an evaluation meters it, and it may be read in between.
+// Budget returns the budget of a lease with its idle time until an instant: evaluations meter it, and it may be read in
+// between.
 func (m *Machine) Budget(l *Lease, now int64) Budget {
 	b := l.Budget
 	b.spend(l.idled(max(0, now-m.now)), l.weight())
@@ -304,7 +305,7 @@ func (m *Machine) Observe(w *World) []Action {
 	return m.drift(w)
 }
 
-// read enters the World, and counts what changed there.
+// read enters the World, and counts the changes there.
 func (m *Machine) read(w *World) {
 	m.enter(w)
 	m.services = w.Running.services
@@ -316,7 +317,7 @@ func (m *Machine) read(w *World) {
 	m.recount(w)
 }
 
-// forget makes unknown what all lanes and leases lack.
+// forget makes the deficits of all lanes and leases unknown.
 func (m *Machine) forget() {
 	for _, l := range m.queue.lanes {
 		l.lacks.forget()
@@ -367,7 +368,7 @@ func (m *Machine) release(l *Lease, why string) []Action {
 	m.unrefuse(l)
 	m.vacated(l)
 	m.queue.mayHavePlaces()
-	for _, other := range m.leases { // what was displaced by it may find an earlier place
+	for _, other := range m.leases { // a lease that it displaced may find an earlier place
 		if other.Order.Compare(l.Order) > 0 && other.Reason.waits() {
 			other.dirty, other.searching, other.skipped = true, true, false
 		}

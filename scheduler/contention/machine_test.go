@@ -19,7 +19,7 @@ const (
 	day    = 24 * hour
 )
 
-// randomScene draws a scene: a few cliques, jobs of all kinds, nodes that come and go.
+// randomScene draws a scene: a few cliques, jobs of all kinds, nodes that fail and return.
 func randomScene(seed uint64) contentiontest.Scene {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := contentiontest.Scene{Cliques: 1 + r.IntN(3), Nodes: 2 + r.IntN(5), GPUs: []int{1, 4, 8}[r.IntN(3)], CPUs: 16}
@@ -152,7 +152,7 @@ func last(log []string) string {
 	return strings.Join(log[max(0, len(log)-most):], "\n")
 }
 
-// The player checks the invariants of DESIGN.md after every evaluation and every round, by counting anew. In the end all jobs have run.
+// The player checks the invariants of contentiontest after every evaluation and every round, by counting anew. In the end all jobs have run.
 func TestMachine_KeepsItsInvariants(t *testing.T) {
 	for seed := range uint64(scenes(t)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestMachine_KeepsItsInvariants(t *testing.T) {
 	}
 }
 
-// scenes is how many random scenes are drawn.
+// scenes returns the number of random scenes to draw.
 func scenes(t *testing.T) int {
 	t.Helper()
 	if testing.Short() {
@@ -194,8 +194,8 @@ func firstDifference(want, got []string) string {
 	return fmt.Sprintf("%d lines, want %d", len(got), len(want))
 }
 
-// A new machine with the old one's State goes on as the old one would have. (With guessed ends it may see earlier that a guess has
-// become a later one; then only the invariants hold.)
+// A new machine with the old one's State continues as the old one would have. (With guessed ends it may see earlier
+// that a guess has become a later one; then only the invariants hold.)
 func TestMachine_SurvivesFailOver(t *testing.T) {
 	for seed := range uint64(scenes(t) / 4) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -301,7 +301,7 @@ func headOf(log []string) (instant, start string, opened bool) {
 }
 
 // An entity's position is one more than the number of those that are before it, whatever they ask.
-func TestPositionCountsThoseBefore(t *testing.T) {
+func TestMachine_PositionCountsEntitiesBefore(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 1))
 	m := contention.New(contention.DefaultPolicy())

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Order is the place of an entity in the queue (rule 1).
+// Order is the place of an entity in the queue (basic rule 1).
 type Order struct {
 	// Replacement says that the entity replaces lost members of a gang that was whole. It precedes all others.
 	Replacement bool
@@ -19,8 +19,8 @@ type Order struct {
 	Namespace, Name string
 }
 
-// Compare returns a negative number if o precedes p: replacements first, what only grows last, then the higher priority, the earlier due, the longer wait, the
-// namespace and the name.
+// Compare returns a negative number if o precedes p: replacements first, entities that only grow last, then the higher
+// priority, the earlier due, the longer wait, the namespace and the name.
 func (o Order) Compare(p Order) int {
 	return cmp.Or(
 		compareBools(p.Replacement, o.Replacement),

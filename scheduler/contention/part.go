@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// An elastic gang runs as several units: one of its fewest members, and one for each member beyond these, with the gang as its Of. The gang goes on without
-// any of those, and none of them goes on without the fewest.
+// An elastic gang runs as several units: one of its fewest members, and one for each member beyond these, with the gang
+// as its Of. The gang continues without any of the latter, and none of them continues without the fewest.
 
 // Member is a member of an elastic gang that runs.
 type Member struct {
@@ -78,8 +78,8 @@ type option struct {
 	cost  int64
 }
 
-// chooseParts finds the victims that lose least, as choose does: elastic gangs give what they can do without, if that makes room and loses no more than whole
-// victims do.
+// chooseParts finds the victims that lose least, as choose does: elastic gangs give up their surplus if that makes room
+// and loses no more than whole victims do.
 func chooseParts(w *World, ask Ask, units []*Unit, restart int64) (choice, bool) {
 	wholes, elastic := options(w, units, restart, wholeGang)
 	whole, ok := choose(w, ask, wholes)
@@ -104,7 +104,8 @@ const (
 	partsOfGang
 )
 
-// options returns what may leave, and whether an elastic gang is among it. A restart costs so many seconds.
+// options returns the sets of units that may leave, and whether an elastic gang is among them. A restart costs so many
+// seconds.
 func options(w *World, units []*Unit, restart int64, of int) (out []option, elastic bool) {
 	out = make([]option, 0, len(units))
 	at := make(map[ID]int) // of the parts of a gang
@@ -140,7 +141,8 @@ func newOption(w *World, units []*Unit, restart int64) option {
 	return o
 }
 
-// lost returns the accelerator-seconds that are lost if units leave, a restart of so many seconds included. What an elastic gang loses, it loses once.
+// lost returns the accelerator-seconds that are lost if units leave, a restart of so many seconds included. The loss of
+// an elastic gang counts once.
 func lost(units []*Unit, now, restart int64) int64 {
 	of := make(map[ID]int64, len(units))
 	sum := int64(0)

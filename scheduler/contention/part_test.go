@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
 )
 
-// shrinkingScene draws a scene in which half of the gangs can go on with fewer members.
+// shrinkingScene draws a scene in which half of the gangs can continue with fewer members.
 func shrinkingScene(seed uint64) contentiontest.Scene {
 	r := rand.New(rand.NewPCG(seed, 7))
 	s := randomScene(seed)
@@ -25,8 +25,8 @@ func shrinkingScene(seed uint64) contentiontest.Scene {
 // Elastic gangs give members and take them back, and all invariants hold: no job waits that would fit, no gang is left with fewer members than it needs, and
 // in the end all jobs have run.
 func TestParts_KeepTheInvariants(t *testing.T) {
-	shrunk, grown := 0, 0
-	for seed := range uint64(scenes(t)) {
+	shrunk, grown, drawn := 0, 0, scenes(t)
+	for seed := range uint64(drawn) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			for _, log := range [][]string{
 				played(t, shrinkingScene(seed)), end(t, shrinkingScene(seed), unpriced()).Log,
@@ -37,12 +37,12 @@ func TestParts_KeepTheInvariants(t *testing.T) {
 		})
 	}
 	t.Logf("%d times a gang shrank, %d of these grew again", shrunk, grown)
-	if shrunk < 50 || grown < 10 {
+	if shrunk < drawn/5 || grown < drawn/25 {
 		t.Errorf("%d gangs shrank and %d grew again: the scenes show nothing", shrunk, grown)
 	}
 }
 
-// sizes counts how often gangs shrank, and how many of them grew later.
+// sizes returns the number of times that gangs shrank, and the number of these gangs that grew later.
 func sizes(log []string) (shrunk, grown int) {
 	small := make(map[string]bool)
 	for _, line := range log {

@@ -4,9 +4,11 @@ package contention
 type Policy struct {
 	// Discipline is that of entities that name no other.
 	Discipline
-	// MaxLeases is how many waiting entities may have a lease at a time. 0 means that none has one: whoever fits starts.
+	// MaxLeases is the number of waiting entities that may have a lease at a time. 0 means that none has one: each
+	// entity that fits starts.
 	MaxLeases int
-	// MaxGuesses is how many closed leases at a time may rest on guessed ends, in order; the others are open. 0 means without limit.
+	// MaxGuesses is the number of closed leases at a time that may rest on guessed ends, in order; the others are open. 0 means
+	// without limit.
 	MaxGuesses int
 	// Preemption lets entities evict units of lower priority.
 	Preemption bool
@@ -21,11 +23,11 @@ type Policy struct {
 	MinRemaining int64
 	// MaxOverrun is the sum of the chances, in thousandths, that the units which passed a lease outlast its instant.
 	MaxOverrun int64
-	// Grace is how many seconds a node or an owner may be away before its place is given up.
+	// Grace is the time in seconds for which a node or an owner may be away before its place is given up.
 	Grace int64
-	// Patience is how many seconds a start may make no progress.
+	// Patience is the time in seconds for which a start may make no progress.
 	Patience int64
-	// Unearned is the least number of seconds for which one gang of a namespace keeps the places of lost members.
+	// Unearned is the least number of seconds for which one gang of a namespace retains the places of lost members.
 	Unearned int64
 
 	// eager has each end of a unit evaluate all that it may concern, uncounted has no entity refused by a count. Both are for tests.

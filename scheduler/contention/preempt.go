@@ -6,10 +6,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// budgetRounds bounds how often victims are chosen again because, each within its disruption budget, they exceed one together.
+// budgetRounds bounds the number of times that victims are chosen again because, each within its disruption budget,
+// they exceed one together.
 const budgetRounds = 4
 
-// choice is who is evicted, and where the entity goes then.
+// choice holds the victims, and the place of the entity without them.
 type choice struct {
 	victims   []*Unit
 	cost      int64
@@ -65,7 +66,7 @@ func exceeded(allowed []int, units ...*Unit) bool {
 	})
 }
 
-// disrupted is how many members of the units a budget loses.
+// disrupted returns the number of members of the units that a budget loses.
 func disrupted(budget int, units []*Unit) int {
 	n := 0
 	for _, u := range units {

@@ -100,7 +100,7 @@ func TestMachine_BudgetIsExceededLast(t *testing.T) {
 	}
 }
 
-// What is lost is the work since the last checkpoint; a unit that leaves already loses nothing, and is not evicted again.
+// The loss is the work since the last checkpoint; a unit that already leaves loses nothing, and is not evicted again.
 func TestMachine_VictimsLoseLeast(t *testing.T) {
 	w, units := full(t, 3)
 	units[2].SavesEvery = 50 * minute // it has run 180 minutes: 30 are lost
@@ -281,8 +281,9 @@ func leastToll(w *contention.World, units []*contention.Unit, members int) (brok
 	return broken, lost
 }
 
-// An entity has one place. One whose start was cut off holds its nodes; if it has to preempt there, what it preempts for is its place, also when it is
-// asked again before the victims have left, and nothing is kept when it has started. (Package simulator/faults, seed 1410.)
+// An entity has one place. An entity whose start was cut off holds its nodes; if it has to preempt there, the nodes of
+// its victims are its place, also when it is evaluated again before the victims have left, and no place stays reserved
+// after it has started. (Package simulator/faults, seed 1410.)
 func TestPreemption_HasOnePlace(t *testing.T) {
 	w, units := full(t, 2)
 	for _, u := range units {

@@ -2,14 +2,13 @@ package contention
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 )
 
 // Terms say when an eviction pays. The zero value has entities evict whatever that costs.
 type Terms struct {
-	// Prices say what victims may lose for entities, by their priority, ascending.
+	// Prices bound the losses of victims for entities, by their priority, ascending.
 	Prices []Price
 	// Restart counts the seconds in which an evicted unit assembles again and loads its checkpoint.
 	Restart int64
@@ -77,7 +76,8 @@ func (p Policy) evicts(e *Entity) bool { return p.Preemption && !e.NeverPreempts
 // insists reports whether an entity evicts units of lower priority whatever that costs.
 func (p Policy) insists(e *Entity) bool { return p.evicts(e) && p.percent(e.Order.Priority) == 0 }
 
-// restart returns how many seconds a restart counts in the choice of an entity's victims: none for one that insists, which loses least work.
+// restart returns the seconds that a restart adds in the choice of an entity's victims: 0 for an entity that insists,
+// which chooses by the least lost work.
 func (p Policy) restart(e *Entity) int64 {
 	if p.insists(e) {
 		return 0
@@ -85,9 +85,9 @@ func (p Policy) restart(e *Entity) int64 {
 	return p.Terms.Restart
 }
 
-// Balance compares what an eviction wins with what it loses.
+// Balance compares the gain of an eviction with its loss.
 type Balance struct {
-	// Sooner is how many seconds the entity starts earlier than without it, at most the horizon.
+	// Sooner is the time in seconds by which the entity starts earlier than without it, at most the horizon.
 	Sooner int64
 	// Won multiplies these seconds by the entity's accelerators, with those of its members that wait for lost ones, and by its price. It is
 	// in accelerator-seconds.
@@ -101,8 +101,9 @@ type Balance struct {
 // Pays reports whether the eviction wins more than it loses. One that loses nothing pays.
 func (b Balance) Pays() bool { return !b.More && (b.Lost == 0 || b.Won > b.Lost) }
 
-// affordable returns those of the units that may be victims of an eviction that pays: what each loses alone is less than the most that the entity can win. The
-// second result is the balance of all evictions that lose more. Entities that insist may evict all.
+// affordable returns those of the units that may be victims of an eviction that pays: the loss of each alone is less
+// than the most that the entity can win. The second result is the balance of all evictions that lose more. Entities
+// that insist may evict all.
 func (t *turn) affordable(units []*Unit) ([]*Unit, Balance) {
 	e := &t.s.Entity
 	if t.policy.insists(e) {
@@ -120,7 +121,7 @@ func (t *turn) affordable(units []*Unit) ([]*Unit, Balance) {
 	return slices.DeleteFunc(slices.Clone(units), dear), most
 }
 
-// won returns what it is worth to start the entity so many seconds sooner, in accelerator-seconds.
+// won returns the value of starting the entity so many seconds sooner, in accelerator-seconds.
 func (t *turn) won(sooner int64) int64 {
 	e := &t.s.Entity
 	accelerators := e.Accelerators
@@ -178,55 +179,4 @@ func (t *turn) victims() []*Unit {
 		return units
 	}
 	return slices.DeleteFunc(slices.Clone(units), spared)
-}
-
-// Evictions are those of a unit within the last day.
-type Evictions struct {
-	// At are their instants, ascending.
-	At []int64
-	// Accelerators is the most that the unit held at one of them: a larger unit of the same name is another one.
-	Accelerators int64
-}
-
-// evictions are those of all units.
-type evictions map[ID]Evictions
-
-// mostEvicted bounds how many units are remembered: the state has to fit into a ConfigMap.
-const mostEvicted = 2048
-
-// reached reports whether a unit was evicted as often within the last day as may be.
-func (e evictions) reached(most int, u *Unit, now int64) bool {
-	of := e[u.gang()]
-	return most > 0 && max(u.Accelerators, u.Stops) <= of.Accelerators && len(sinceYesterday(of.At, now)) >= most
-}
-
-// sinceYesterday returns the instants that are less than a day ago.
-func sinceYesterday(at []int64, now int64) []int64 {
-	first, _ := slices.BinarySearch(at, now-day+1)
-	return at[first:]
-}
-
-// note notes that units are evicted; of the units of one gang, that the gang is. It forgets what was a day ago and, of too many units, those whose last eviction is longest ago.
-func (e evictions) note(units []*Unit, now int64) {
-	noted := make(map[ID]bool, len(units))
-	for _, u := range units {
-		id := u.gang()
-		of := e[id]
-		if !noted[id] {
-			of.At = append(slices.Clone(sinceYesterday(of.At, now)), now)
-		}
-		of.Accelerators, noted[id] = max(of.Accelerators, u.Accelerators, u.Stops), true
-		e[id] = of
-	}
-	if len(e) <= mostEvicted {
-		return
-	}
-	ids := slices.SortedFunc(maps.Keys(e), func(a, b ID) int {
-		return cmp.Or(cmp.Compare(e[b].At[len(e[b].At)-1], e[a].At[len(e[a].At)-1]), cmp.Compare(a, b))
-	})
-	for i, id := range ids {
-		if i >= mostEvicted/2 || len(sinceYesterday(e[id].At, now)) == 0 {
-			delete(e, id)
-		}
-	}
 }

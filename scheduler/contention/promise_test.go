@@ -11,9 +11,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
 )
 
-// Where ends are known and places may idle, the start that is promised to the first of the queue is kept to the second from the instant at
-// which it is due, whatever arrives. Before, those that arrive until then and are due earlier may precede it. So a promise is broken by no more
-// than what arrives within the slack.
+// Where ends are known and places may idle, the promised start of the head holds to the second from the instant at
+// which it is due, whatever arrives. Before, entities that arrive until then and are due earlier may precede it. So a
+// promise is broken by no more than the entities that arrive within the slack.
 func TestPromise_KeptFromWhenItIsDue(t *testing.T) {
 	policy := contention.DefaultPolicy()
 	policy.Discipline = contention.Promise()

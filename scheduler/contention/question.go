@@ -9,17 +9,18 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Question sums up what a gang asks for, without the names: gangs with the same question get the same answer. A gang with
-// members that run has a question of its own.
+// Question sums up the request of a gang, without the names: gangs with the same question get the same answer. A gang
+// with members that run has a question of its own.
 func Question(g topology.Gang) string {
 	h := fnv.New128a()
 	word := func(s string) { _, _ = h.Write(append([]byte(s), 0)) } // never fails
 	number := func(n int64) { _, _ = h.Write(binary.AppendVarint(nil, n)) }
-	for _, s := range []string{g.Required, g.Preferred, g.Segment.Level, g.Spread.Level, g.Spares.Level} {
+	for _, s := range []string{g.Required, g.Preferred, g.Segment.Level, g.Spread.Level, g.Spares.Level, g.TPU} {
 		word(s)
 	}
 	for _, n := range []int{
 		g.Min, g.Segment.Size, g.Spread.Max, g.Spares.Nodes, g.PerNode, int(g.Communication), len(g.Shapes),
+		g.Box[0], g.Box[1], g.Box[2],
 	} {
 		number(int64(n))
 	}

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// laneKey is what the entities of a lane have in common. What becomes of two of them differs by their order and run time only.
+// laneKey holds the common properties of the entities of a lane. Decisions about two of them differ by their order and
+// run time only.
 type laneKey struct {
 	question                    string
 	needed                      int
@@ -22,9 +23,9 @@ type lane struct {
 	spots []*spot
 	// full says that the first does not fit even beside no lease, so that none does.
 	full bool
-	// lacks is what the first lacked when it did not fit.
+	// lacks is the deficit of the first entity when it did not fit.
 	lacks deficit
-	// beside counts what an entity lacked beside leases that refused it.
+	// beside counts an entity's deficit beside the leases that refused it.
 	beside deficit
 	// closed is the shortest run time that leases refused since the lane was opened: an entity that runs as long need not be
 	// evaluated.
@@ -56,7 +57,7 @@ type spot struct {
 	held, passes bool
 	// turn marks those that have their turn while it is given anew.
 	turn bool
-	// reason is what the last evaluation returned.
+	// reason is the result of the last evaluation.
 	reason Wait
 }
 
@@ -80,7 +81,7 @@ type queue struct {
 	retry int64
 	byKey map[laneKey]*lane
 	spots map[ID]*spot
-	// sweeps are those of which trials wait, in the order of their names.
+	// sweeps are those with waiting trials, in the order of their names.
 	sweeps []*sweep
 }
 
@@ -194,7 +195,7 @@ func (q *queue) reconsider(now int64) {
 	}
 }
 
-// mayHavePlaces has all lanes look for a place again: capacity came back for good, or a lease moved or ended.
+// mayHavePlaces has all lanes look for a place again: capacity returned for good, or a lease moved or ended.
 func (q *queue) mayHavePlaces() {
 	for _, l := range q.lanes {
 		l.noPlace = false

@@ -7,7 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// look returns when a place is expected to be free for an owner; false if it never is, or if nodes of it are gone.
+// look returns the instant at which a place is expected to be free for an owner; false if it never is, or if nodes of
+// it no longer exist.
 func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need) (prospect, bool) {
 	out := prospect{Holds: holds, Instant: w.Now, Firm: true}
 	sums, debts := t.claims(w, owner, needs)
@@ -25,8 +26,8 @@ func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need
 	return out, true
 }
 
-// claims returns by node what has to be free for the owner and all earlier leases there, and the part of it that earlier closed leases
-// take. Both hold until the next call.
+// claims returns by node the capacity that has to be free for the owner and all earlier leases there, and the part of
+// it that earlier closed leases take. Both hold until the next call.
 func (t *turn) claims(w *World, owner *Entity, needs []need) (all, closed *sums) {
 	all, closed = &t.scratch.sums, &t.scratch.closed
 	all.reset(w.Ledger.Len())
@@ -47,9 +48,9 @@ func (t *turn) claims(w *World, owner *Entity, needs []need) (all, closed *sums)
 	return all, closed
 }
 
-// readyAt returns when a node is expected to have a demand free, and whether that is firm; false if it never has. What is free without
-// evictions has to cover the debt to earlier leases: the owner evicts for itself only. A node of a place that is away for less than the
-// grace is expected back.
+// readyAt returns the instant at which a node is expected to have a demand free, and whether that is firm; false if it
+// never has. Capacity that is free without evictions has to cover the debt to earlier leases: the owner evicts for
+// itself only. A node of a place that is away for less than the grace is expected back.
 func (t *turn) readyAt(w *World, owner *Entity, node int, need, debt topology.Capacity) (at int64, firm, ok bool) {
 	if since, away := w.away(node); away {
 		return w.Now, true, w.Now-since < t.policy.Grace
@@ -99,7 +100,7 @@ func (t *turn) freeAt(
 ) (int64, bool) {
 	t.scratch.free = append(t.scratch.free[:0], w.Ledger.Free[node]...)
 	t.scratch.all = append(t.scratch.all[:0], w.Ledger.Free[node]...)
-	free, all := t.scratch.free, t.scratch.all // all is with what the owner may evict
+	free, all := t.scratch.free, t.scratch.all // all includes units that the owner may evict
 	for _, u := range w.Running.On(node) {
 		if t.evictable(u, owner) {
 			give(all, u.Holds, node)

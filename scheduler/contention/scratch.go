@@ -6,13 +6,13 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// need is what a place takes on one of its nodes.
+// need is the demand of a place on one of its nodes.
 type need struct {
 	node   int
 	demand topology.Capacity
 }
 
-// needsOf returns what holds take, by node.
+// needsOf returns the demand of the holds, by node.
 func needsOf(holds []topology.Held) []need {
 	out := make([]need, 0, len(holds))
 	for _, h := range holds {
@@ -35,7 +35,7 @@ func needsOf(holds []topology.Held) []need {
 type scratch struct {
 	sums, closed sums
 	ends         []topology.Running
-	// gone are units that are taken to have ended.
+	// gone lists units that are assumed to have ended.
 	gone []topology.Running
 	here []Expectation
 	// free and all are capacities of one node.
@@ -45,13 +45,13 @@ type scratch struct {
 	paid                  paid
 }
 
-// paid is memory for what units give back when debts are paid.
+// paid is memory for the capacity that units give back when debts are paid.
 type paid struct {
 	holds  []topology.Held
 	pieces []int64
 }
 
-// copied appends a copy to memory and returns it. Earlier copies stay as they are, wherever the memory moves to.
+// copied appends a copy to memory and returns it. Earlier copies are unchanged, wherever the memory moves to.
 func copied[T any](memory *[]T, of []T) []T {
 	from := len(*memory)
 	*memory = append(*memory, of...)
@@ -65,7 +65,7 @@ type ledger struct {
 	nodes  []int
 }
 
-// begin copies what is free, for changes on these nodes.
+// begin copies the free capacity, for changes on these nodes.
 func (l *ledger) begin(free []topology.Capacity, nodes []int) {
 	l.free, l.pieces, l.nodes = append(l.free[:0], free...), l.pieces[:0], append(l.nodes[:0], nodes...)
 	room := 0
@@ -75,7 +75,7 @@ func (l *ledger) begin(free []topology.Capacity, nodes []int) {
 	l.pieces = slices.Grow(l.pieces, room)
 }
 
-// own returns a copy of what is free on a node, in its place.
+// own replaces the free capacity of a node by a copy, and returns the copy.
 func (l *ledger) own(node int) topology.Capacity {
 	l.free[node] = copied(&l.pieces, l.free[node])
 	return l.free[node]
@@ -100,7 +100,7 @@ func (s *sums) reset(nodes int) {
 	}
 }
 
-// add adds a capacity of a node, and keeps the earliest instant.
+// add adds a capacity of a node, and retains the earliest instant.
 func (s *sums) add(n need, at int64) {
 	if len(s.of[n.node]) == 0 {
 		s.nodes, s.at[n.node] = append(s.nodes, n.node), at
@@ -127,7 +127,7 @@ func less(a, b topology.Capacity) topology.Capacity {
 	return a
 }
 
-// holding adds to a capacity, which it may change, what is held on a node.
+// holding adds the capacity held on a node to c, which it may change.
 func holding(c topology.Capacity, holds []topology.Held, node int) topology.Capacity {
 	for _, h := range holds {
 		if h.Node == node {

@@ -86,8 +86,8 @@ func (m *Machine) guesses(l *Lease) int {
 	return n
 }
 
-// idle returns how many leased accelerators of a place are free while an entity is refused for them, 0 if none is. Those of a node
-// that is away are free in some ledgers, but no entity can use them.
+// idle returns the number of leased accelerators of a place that are free while an entity is refused for them, 0 if
+// none is refused. Accelerators of a node that is away are free in some ledgers, but no entity can use them.
 func (m *Machine) idle(w *World, l *Lease) int64 {
 	if !l.refuses() {
 		return 0

@@ -6,9 +6,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// spare counts, for a lease, the members that each domain has room for at its instant beside earlier leases: how many the owner lacks there, not
-// positive where it fits. An entity that would take more than a domain has to spare cannot have the lease move aside (rule 3), which need not be
-// tried then. The count is an upper bound of the room: rules and bars are left out.
+// spare counts, for a lease, the members that each domain has room for at its instant beside earlier leases, as the
+// number that the owner lacks there, not positive where it fits. An entity that would take more than a domain has to
+// spare cannot have the lease move aside (rule 3), which need not be tried then. The count is an upper bound of the
+// room: rules and bars are left out.
 type spare struct {
 	// counted says that the counts hold.
 	counted bool
@@ -22,7 +23,8 @@ type spare struct {
 	domains []int32
 	// lacks is by domain.
 	lacks []int64
-	// more is memory for what a node has besides what is free, lost for what an entity takes by domain.
+	// more is scratch memory for a node's capacity beyond its free capacity, lost for the members that an entity
+	// displaces in each domain.
 	more topology.Capacity
 	lost []int64
 }
@@ -30,8 +32,8 @@ type spare struct {
 // forget makes the counts unknown.
 func (s *spare) forget() { s.counted = false }
 
-// spares reports whether the owner of a lease, who asks this, may have another place at the instant beside earlier leases if an entity takes its own
-// best place and these units end.
+// spares reports whether the owner of a lease, which asks this, may have another place at the instant beside earlier
+// leases if an entity takes its own best place and these units end.
 func (t *turn) spares(l *Lease, ask Ask, own Answer, earlier []*Lease, ends []topology.Running) bool {
 	if t.policy.uncounted {
 		return true
@@ -112,10 +114,10 @@ func (s *spare) place(t *turn, required string) bool {
 // noRoom is the room on a node that the owner cannot use.
 const noRoom = -1
 
-// spareLeases is a bound of how many leases are counted for.
+// spareLeases is the largest number of leases with a count.
 const spareLeases = 8
 
-// roomOn returns how many members a node has room for, besides a demand.
+// roomOn returns the number of members that fit on a node, besides a demand.
 func (s *spare) roomOn(w *World, node int, besides topology.Capacity) int32 {
 	if _, away := w.away(node); away {
 		return 0
@@ -133,7 +135,7 @@ func (s *spare) roomOn(w *World, node int, besides topology.Capacity) int32 {
 	return s.roomFor(w.Ledger.Free[node], s.more)
 }
 
-// roomFor returns for how many members there is room in what is free and more.
+// roomFor returns the number of members that fit into the free capacity and more.
 func (s *spare) roomFor(free, more topology.Capacity) int32 {
 	room := int64(mostRoom)
 	for r, demand := range s.demand {

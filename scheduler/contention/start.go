@@ -12,7 +12,7 @@ func (m *Machine) Starting(id ID, now int64) {
 	m.starting[id] = now
 }
 
-// Complete says that all needed members of a gang are on their nodes, or that the gang is gone.
+// Complete reports that all needed members of a gang are on their nodes, or that the gang is deleted.
 func (m *Machine) Complete(id ID) { delete(m.starting, id) }
 
 // stuck returns the gangs whose start makes no progress, by ID, and forgets them.

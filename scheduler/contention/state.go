@@ -2,8 +2,8 @@ package contention
 
 import "maps"
 
-// State is what has to survive a fail-over. It can be written as JSON and read again; what else a machine knows follows from the
-// waiting entities and the units that run.
+// State has to survive a fail-over. It can be written as JSON and read again; all else that a machine knows follows from the
+// waiting entities and the running units.
 type State struct {
 	Leases []Lease
 	// Idled are the accelerator-seconds that all leases have idled, by hour since the beginning of time.
@@ -14,7 +14,7 @@ type State struct {
 	Evictions map[ID]Evictions
 }
 
-// Absence is what outlives an owner that left the queue.
+// Absence is the record of an owner that left the queue.
 type Absence struct {
 	Question string
 	Budget   Budget
@@ -22,7 +22,7 @@ type Absence struct {
 	Until int64
 }
 
-// State returns the state as it is now.
+// State returns the current state.
 func (m *Machine) State() State {
 	out := State{Idled: maps.Clone(m.idled.hours), Away: maps.Clone(m.away), Evictions: maps.Clone(m.evictions)}
 	for _, l := range m.leases {
@@ -33,8 +33,8 @@ func (m *Machine) State() State {
 	return out
 }
 
-// Restore gives a new machine the state of another one, before or after the waiting entities are added: leases keep their place,
-// their instant and their budget. A lease whose owner does not come within the grace expires.
+// Restore gives a new machine the state of another one, before or after the waiting entities are added: leases retain
+// their place, their instant and their budget. A lease whose owner does not return within the grace expires.
 func (m *Machine) Restore(s State, now int64) {
 	m.advance(now)
 	for at, amount := range s.Idled {

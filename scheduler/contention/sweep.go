@@ -16,7 +16,7 @@ type Sweep struct {
 	Limit int
 }
 
-// SweepTurn says what a trial waits for that waits for its sweep's turn.
+// SweepTurn describes a trial's wait for its sweep's turn.
 type SweepTurn struct {
 	// Name is that of the sweep, with its namespace.
 	Name string
@@ -36,7 +36,7 @@ func (t SweepTurn) String() string {
 	return text + fmt.Sprintf(", and %d have their turn before it", t.Before)
 }
 
-// sweep holds the trials of a set of which some wait.
+// sweep holds the trials of a set that has waiting ones.
 type sweep struct {
 	name string
 	// spots are its trials that wait, in order. in are those of them that have their turn, in order; the others are in no lane.
@@ -47,7 +47,7 @@ type sweep struct {
 	doubt bool
 }
 
-// trials sums trials of a sweep: how many there are, and the lowest limit that one names, 0 for none.
+// trials sums trials of a sweep: their number, and the lowest limit that one names, 0 for none.
 type trials struct {
 	count, limit int
 	// limits counts the trials with each limit.
@@ -118,7 +118,7 @@ func (q *queue) enroll(s *spot) {
 	s.sweep, s.held, s.lane = w, true, new(lane)
 }
 
-// keepTurn has a trial keep its turn, or go on passing it, that had it before it changed.
+// keepTurn has a changed trial that had its turn retain it, or continue to pass it.
 func (s *spot) keepTurn(before *spot) {
 	s.held, s.passes = false, before.passes
 	s.sweep.in = insertSpot(s.sweep.in, s)
@@ -164,7 +164,7 @@ func (w *sweep) before(of Order) int {
 	return count(w.spots) - count(w.in)
 }
 
-// turn says what a trial that is held waits for.
+// turn describes the wait of a trial that is held.
 func (w *sweep) turn(s *spot) *SweepTurn {
 	before := 0
 	for _, other := range w.in {

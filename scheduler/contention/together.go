@@ -59,8 +59,8 @@ func (m *Machine) within(w *World, e *Entity) string {
 	return level
 }
 
-// gathers reports whether an entity may be kept together: it does not insist, and its run time is known, since a gang that may end at once gains nothing.
-// Without leases it would not be known for how long it waits.
+// gathers reports whether the machine may place an entity inside one domain: it does not insist, and its run time is
+// known, since a gang that may end at once gains nothing. Without leases its waiting time would be unknown.
 func (m *Machine) gathers(e *Entity) bool {
 	if m.policy.MaxLeases == 0 || m.policy.discipline(e).Together == 0 || m.policy.insists(e) {
 		return false
@@ -109,7 +109,7 @@ func (m *Machine) roomy(l topology.Ledger, ask Ask, part int64) string {
 	return ""
 }
 
-// members returns how many members of a demand a capacity holds.
+// members returns the number of members of a demand that fit into a capacity.
 func members(c, demand topology.Capacity) int64 {
 	least := int64(0)
 	for r, n := range demand {

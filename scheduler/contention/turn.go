@@ -17,8 +17,8 @@ type turn struct {
 	out              []Action
 }
 
-// Turn evaluates an entity: it is placed, preempts, gets or keeps a lease, or waits. An entity that is not in the queue has no
-// turn.
+// Turn evaluates an entity: it is placed, preempts, gets or retains a lease, or waits. An entity that is not in the
+// queue has no turn.
 func (m *Machine) Turn(id ID, w *World) []Action {
 	out := m.Observe(w)
 	s := m.queue.spots[id]
@@ -88,7 +88,7 @@ func (t *turn) decide() {
 		t.refuse(refusing)
 	} else {
 		t.s.lane.full = true
-		if t.lacks(); t.waitsForAll(e) { // fewer members may do with what the next end frees
+		if t.lacks(); t.waitsForAll(e) { // fewer members may do with the capacity that the next end frees
 			t.s.lane.lacks.forget()
 		}
 	}
@@ -101,7 +101,7 @@ func (t *turn) decide() {
 	}
 }
 
-// place lets the entity start by rules 2 and 3 if it can. It returns nil, or the leases that refuse it.
+// place lets the entity start by basic rules 2 and 3 if it can. It returns nil, or the leases that refuse it.
 func (t *turn) place(own Answer) []*Lease {
 	touched := touching(t.binding, own.Placement.Nodes)
 	if len(touched) == 0 {

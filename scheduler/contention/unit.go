@@ -10,10 +10,10 @@ import (
 // ID names an entity, a unit or the owner of a lease. A gang and the unit that it becomes have the same ID.
 type ID string
 
-// None is the instant of what is not expected to happen.
+// None is the instant of an event that is not expected to happen.
 const None = math.MaxInt64
 
-// Certainty says how much an end can be relied on.
+// Certainty ranks the reliability of an end.
 type Certainty uint8
 
 // The certainties of an end, least first.
@@ -22,7 +22,7 @@ const (
 	Unknown Certainty = iota
 	// Predicted ends follow from the history of such units: nine in ten end by then.
 	Predicted
-	// Reported ends are told by the trainer.
+	// Reported ends are announced by the trainer.
 	Reported
 	// Certain ends are deadlines that were set before the start and are enforced.
 	Certain
@@ -30,7 +30,7 @@ const (
 	Never
 )
 
-// End is when a unit is expected to end.
+// End is the expected end of a unit.
 type End struct {
 	// At is the instant; it is ignored if the certainty is Unknown or Never.
 	At        int64
@@ -42,26 +42,27 @@ func (e End) firm() bool {
 	return e.Certainty == Predicted || e.Certainty == Reported || e.Certainty == Certain
 }
 
-// Unit is what runs: a gang with all its members, or a single pod.
+// Unit is a running gang with all its members, or a running single pod.
 type Unit struct {
 	ID ID
-	// Holds is what its members take, by node.
+	// Holds are the resources of its members, by node.
 	Holds    []topology.Held
 	Priority int32
 	// Preemptible units may be evicted for an entity of higher priority.
 	Preemptible bool
-	// Grace is how many seconds it needs to leave when it is evicted.
+	// Grace is the time in seconds that it needs to leave when it is evicted.
 	Grace int64
-	// Accelerators is how many it holds.
+	// Accelerators is the number that it holds.
 	Accelerators int64
-	// Of is the gang of a member beyond the fewest of an elastic gang: the member is a unit of its own, and the gang goes on without it. "" for any other
-	// unit.
+	// Of is the gang of a member beyond the fewest of an elastic gang: the member is a unit of its own, and the gang
+	// continues without it. "" for any other unit.
 	Of ID
 	// Stops counts the accelerators of all units of an elastic gang: when one leaves, all start again from their last checkpoint. 0 is Accelerators.
 	Stops int64
 	// Started is the instant at which its work began, Saved that of its last checkpoint; 0 if there is none.
 	Started, Saved int64
-	// Resumed is the instant at which an elastic gang last went on from a checkpoint, with other members than before; 0 if it never did.
+	// Resumed is the instant at which an elastic gang last resumed from a checkpoint with other members than before; 0
+	// if it never did.
 	Resumed int64
 	// SavesEvery is the time between two checkpoints in seconds if they are periodic from the start, or Resumed, on, else 0.
 	SavesEvery int64
@@ -74,7 +75,7 @@ type Unit struct {
 	Budgets []Covered
 }
 
-// Covered is how many members of a unit a disruption budget covers.
+// Covered is the number of members of a unit that a disruption budget covers.
 type Covered struct {
 	// Budget indexes World.Budgets.
 	Budget  int

@@ -29,7 +29,7 @@ type Units struct {
 	sweeps map[string]*trials
 	// eased counts the changes after which a unit that runs may end earlier than it had to before.
 	eased int
-	// list is what Expected returned at the instant and after as many changes as listed says.
+	// list is the result of Expected at the instant and after the number of changes that listed says.
 	list   []Expectation
 	listed listing
 }
@@ -157,8 +157,8 @@ func soft(u *Unit) int {
 	return 1
 }
 
-// firm returns the units with a firm end to come, in its order, false if the list would have to be made. It belongs to the set, and
-// holds until the next change.
+// firm returns the units with a firm end in the future, in its order, false if the list would have to be made. It
+// belongs to the set, and holds until the next change.
 func (u *Units) firm(now int64) ([]topology.Running, bool) {
 	if u.predicted > 0 {
 		return nil, false
@@ -223,9 +223,9 @@ func (u *Units) On(node int) []*Unit {
 	return u.byNode[node]
 }
 
-// Preemptible returns the units that an entity of the priority may evict: those that may be evicted, of strictly lower priority.
-// The lowest priority comes first, then they are by ID: of equal losses in a domain the first leave, since the others would take
-// their place. The slice belongs to the set.
+// Preemptible returns the units that an entity of the priority may evict: preemptible units of strictly lower priority,
+// sorted by priority (lowest first), then by ID. Of equal losses in a domain the first leave, since the others would
+// take their place. The slice belongs to the set.
 func (u *Units) Preemptible(priority int32) []*Unit {
 	end, _ := slices.BinarySearchFunc(u.preemptible, priority, func(a *Unit, p int32) int {
 		if a.Priority < p {

@@ -7,10 +7,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Taken says that capacity on these nodes went to something, or that nodes were lost: leases there are evaluated again.
+// Taken reports that capacity on these nodes was taken, or that nodes were lost: leases there are evaluated again.
 func (m *Machine) Taken(nodes []int) { m.changed(nodes, nil) }
 
-// changed has leases in whose place something has changed evaluated again, but for those that go on awaiting units.
+// changed has leases evaluated again if something in their place has changed, but not those that still await units.
 func (m *Machine) changed(nodes []int, await []*Lease) {
 	nodes = slices.Sorted(slices.Values(nodes))
 	m.touched = append(m.touched, nodes...)
@@ -22,8 +22,8 @@ func (m *Machine) changed(nodes []int, await []*Lease) {
 	}
 }
 
-// Freed says that capacity on these nodes came back, or that nodes came, which was not expected: there may be earlier places than
-// those that are leased.
+// Freed reports unexpected capacity: capacity on these nodes returned, or nodes were added. There may be earlier places
+// than the leased ones.
 func (m *Machine) Freed(nodes []int) {
 	m.Taken(nodes)
 	m.queue.mayHavePlaces()
@@ -35,7 +35,7 @@ func (m *Machine) Freed(nodes []int) {
 	}
 }
 
-// Ended says that a unit has left its nodes. If it was expected to have left by now, leases elsewhere stay as they are. The next World
+// Ended reports that a unit has left its nodes. If it was expected to have left by now, leases elsewhere are unchanged. The next World
 // is without the unit.
 func (m *Machine) Ended(u *Unit, now int64) {
 	m.advance(now)
@@ -60,8 +60,9 @@ func (m *Machine) Ended(u *Unit, now int64) {
 	m.wake(u, at, await)
 }
 
-// early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with an instant that
-// is no later. What fits nowhere at the unit's instant does not fit before, with or without it.
+// early has leases look for an earlier place since a unit has ended that was expected to end at an instant: those with
+// an instant that is no later. An entity that fits nowhere at the unit's instant does not fit before, with or without
+// it.
 func (m *Machine) early(instant int64) {
 	for _, l := range m.leases {
 		if !l.Firm || l.limit(m.now) <= instant {
@@ -70,7 +71,7 @@ func (m *Machine) early(instant int64) {
 	}
 }
 
-// limit is the last instant before which another place is of use: the lease's own, or the horizon if that is what keeps it open.
+// limit returns the last instant before which another place is of use: the lease's own, or the horizon if that keeps it open.
 func (l *Lease) limit(now int64) int64 {
 	if l.Open && l.beyond(now) {
 		return now + l.discipline.horizon(l.Order, now)
@@ -103,14 +104,15 @@ func (m *Machine) openFor(u *Unit, await []*Lease) {
 	}
 }
 
-// outdated reports whether a full lane is evaluated again whatever has come back: a service has started or ended since it was found to
-// have no place, or the driver may have missed something for so long.
+// outdated reports whether a full lane is evaluated again whatever capacity has returned: a service has started or
+// ended since it was found to have no place, or the driver may have missed something for so long.
 func (l *lane) outdated(m *Machine) bool {
 	return l.noPlace && l.services != m.services || m.now >= l.lacks.at+m.policy.MinRemaining
 }
 
-// wake has those leases evaluated that may have another place or state since a unit has ended that was expected to end at an instant.
-// The owner of each other one does not fit yet, and its place has not changed. Nor are those evaluated that go on awaiting units.
+// wake has those leases evaluated that may have another place or state since a unit has ended that was expected to end
+// at an instant. The owner of each other one does not fit yet, and its place has not changed. Nor are those evaluated
+// that still await units.
 func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 	depends := false // a later lease depends on the places of the open ones before it
 	for _, l := range slices.Backward(m.leases) {
@@ -150,7 +152,7 @@ func (m *Machine) mayGain(l *Lease, u *Unit) bool {
 	return fits || m.now >= l.lacks.at+m.policy.MinRemaining || !l.Open && l.lacks.until < l.soonest()
 }
 
-// recount brings up to date what full lanes and leases lack, on the nodes on which something has changed.
+// recount updates the deficits of full lanes and of leases, on the nodes on which something has changed.
 func (m *Machine) recount(w *World) {
 	slices.Sort(m.touched)
 	for _, node := range slices.Compact(m.touched) {
@@ -225,7 +227,7 @@ func (m *Machine) wakeSkipped(first *Lease) {
 	}
 }
 
-// lacks counts what the entity, which does not fit, lacks even if all units leave that it may evict.
+// lacks counts the deficit of an entity that does not fit, after the departure of all units that it may evict.
 func (t *turn) lacks() {
 	e, d := &t.s.Entity, &t.s.lane.lacks
 	var gone []topology.Running
@@ -246,7 +248,7 @@ func (t *turn) lacksBeside() bool {
 	return !t.policy.uncounted && d.holds(t.binding) && t.w.Now < d.at+t.policy.MinRemaining
 }
 
-// countBeside counts what the entity lacks in what is left beside the leases that bind it.
+// countBeside counts the entity's deficit in the capacity left beside the leases that bind it.
 func (t *turn) countBeside(left topology.Ledger) {
 	d, w := &t.s.lane.beside, *t.w
 	w.Ledger = left
@@ -255,7 +257,8 @@ func (t *turn) countBeside(left topology.Ledger) {
 	d.count(t.Machine, &w, t.ask(t.w, &t.s.Entity), nil)
 }
 
-// lacksEarlier counts what the owner of a lease lacks for an earlier place; of an open lease, for one that rests on firm ends.
+// lacksEarlier counts the deficit of a lease's owner for an earlier place; of an open lease, for a place that rests on
+// firm ends.
 func (t *turn) lacksEarlier(l *Lease) {
 	d, e := &l.lacks, &t.s.Entity
 	if l.lost { // each evaluation finds another place
@@ -273,7 +276,7 @@ func (t *turn) lacksEarlier(l *Lease) {
 	d.count(t.Machine, t.w, t.ask(t.w, e), until(t.firmEnds(t.w, e), instant))
 }
 
-// vacated forgets what later leases have to spare: a lease has left its place.
+// vacated forgets the spare room of later leases: a lease has left its place.
 func (m *Machine) vacated(l *Lease) {
 	for _, other := range m.leases {
 		if other.Order.Compare(l.Order) > 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// BenchmarkMachine_Ended measures what the end of a unit costs, with all evaluations that follow from it, on a full fleet: cliques of
-// 64 nodes of 8 GPUs, units of 1 to 8 GPUs whose ends are not known and which run two hours in the mean, a gang that waits for a whole
-// clique, and 200 others in 20 lanes.
+// BenchmarkMachine_Ended measures the cost of the end of a unit, with all evaluations that follow from it, on a full
+// fleet: cliques of 64 nodes of 8 GPUs, units of 1 to 8 GPUs whose ends are not known and which run two hours in the
+// mean, a gang that waits for a whole clique, and 200 others in 20 lanes.
 func BenchmarkMachine_Ended(b *testing.B) {
 	for _, rules := range []string{"eager", "lazy"} {
 		for _, nodes := range []int{1 << 10, 1 << 12, 1 << 14, 1 << 16} {
@@ -127,7 +127,7 @@ func (f *busyFleet) wait(lane, members int, gpus int64, required string) {
 	})
 }
 
-// end ends a unit, evaluates what has to be, and fills the place again.
+// end ends a unit, evaluates the candidates, and fills the place again.
 func (f *busyFleet) end() {
 	f.passed++
 	f.world.Now = benchStart + f.passed*benchRuns/int64(len(f.units))
@@ -151,7 +151,7 @@ func (f *busyFleet) end() {
 	f.round()
 }
 
-// round evaluates all candidates. What starts is replaced in the queue.
+// round evaluates all candidates. An entity that starts is replaced in the queue.
 func (f *busyFleet) round() {
 	for {
 		for id, ok := f.machine.Next(); ok; id, ok = f.machine.Next() {

@@ -24,7 +24,8 @@ func TestMachine_DecidesLikeAnEagerOne(t *testing.T) {
 	t.Logf("%d of %d evaluations are left out", saved, all)
 }
 
-// Counts of what is left beside leases, and of what these have to spare, refuse only what would be refused without them.
+// Counts of the capacity left beside leases, and of the capacity that the leases can spare, refuse only entities that
+// would be refused without them.
 func TestMachine_CountsRefuseTheSame(t *testing.T) {
 	for seed := range uint64(scenes(t)) {
 		s, policy := variedScene(seed)
@@ -51,7 +52,7 @@ func variedScene(seed uint64) (contentiontest.Scene, contention.Policy) {
 	return s, contention.DefaultPolicy()
 }
 
-// crowdedScene draws a random scene with several times as many jobs, most of which have no known end.
+// crowdedScene draws a random scene with several times as many jobs, most without a known end.
 func crowdedScene(seed uint64) contentiontest.Scene {
 	s := randomScene(seed)
 	for i := range 3 {
@@ -68,12 +69,12 @@ func crowdedScene(seed uint64) contentiontest.Scene {
 	return s
 }
 
-// decided plays a scene to its end and returns what was started and evicted, and the number of evaluations.
+// decided plays a scene to its end and returns the starts, preemptions and evictions, and the number of evaluations.
 func decided(t *testing.T, s contentiontest.Scene, policy contention.Policy) ([]string, int) {
 	t.Helper()
 	p := end(t, s, policy)
 	for i, line := range p.Log {
-		p.Log[i], _, _ = strings.Cut(line, " passing ") // open leases may have other places, which bind no one
+		p.Log[i], _, _ = strings.Cut(line, " passing ") // open leases may have other places, which bind no entity
 	}
 	return slices.DeleteFunc(p.Log, func(line string) bool {
 		return !strings.Contains(line, " starts ") && !strings.Contains(line, " preempts ") &&

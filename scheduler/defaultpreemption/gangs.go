@@ -5,8 +5,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Kube-scheduler's preemption ends a part of a gang unless the gang's disruptionMode says all. What is left of it would hold its nodes and
-// train nothing: here every gang is one that leaves as a whole, as for preemption by gangs.
+// Kube-scheduler's preemption ends a part of a gang unless the gang's disruptionMode says all. The remaining members
+// would hold their nodes and train nothing: here every gang is one that leaves as a whole, as for preemption by gangs.
 
 // wholeGangs is a handle that shows gangs as such.
 type wholeGangs struct{ fwk.Handle }

@@ -24,7 +24,8 @@ import (
 // each other's evictions.
 const Name = "LockstepDefaultPreemption"
 
-// LockstepDefaultPreemption is DefaultPreemption, with an order of its own. What it asks the framework about a fleet without victims is a dry run.
+// LockstepDefaultPreemption is DefaultPreemption, with an order of its own. Its questions to the framework about a
+// fleet without victims are a dry run.
 type LockstepDefaultPreemption struct {
 	*defaultpreemption.DefaultPreemption
 
@@ -35,7 +36,7 @@ type LockstepDefaultPreemption struct {
 type Losses interface {
 	// LostWork returns the accelerator-seconds that are lost if these pods leave, and the gangs with them all of whose pods these are.
 	LostWork(pods []*corev1.Pod) int64
-	// Protects reports whether an administrator keeps one of the pods from preemption.
+	// Protects reports whether an administrator exempts one of the pods from preemption.
 	Protects(pods []*corev1.Pod) bool
 }
 

@@ -30,7 +30,7 @@ const (
 	kind        = "ProvisioningRequest"
 	plural      = "provisioningrequests"
 
-	// managedBy is the label of what is written here.
+	// managedBy is the label of the objects that are written here.
 	managedBy = "app.kubernetes.io/managed-by"
 	manager   = "lockstep-scheduler"
 
@@ -43,7 +43,7 @@ type Cluster struct {
 	// Client writes pod templates, Dynamic ProvisioningRequests.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// API has the PodGroups, which own what is written.
+	// API has the PodGroups, which own the written objects.
 	API   gangapi.API
 	Clock clock.WithTicker
 }
@@ -90,7 +90,8 @@ func (c Cluster) served() (string, error) {
 	return "", nil
 }
 
-// create writes the templates of a request, then the request. What is there already has the same content, since its name is a digest.
+// create writes the templates of a request, then the request. An existing object has the same content, since its name
+// is a digest.
 func (c Cluster) create(
 	ctx context.Context, group *schedulingv1beta1.PodGroup, request Request, resource schema.GroupVersionResource,
 ) error {
@@ -222,7 +223,7 @@ func groupsOf(object any, api gangapi.API) []string {
 	return nil
 }
 
-// withoutStatus keeps of a request what is needed here.
+// withoutStatus drops the fields of a request that are not needed here.
 func withoutStatus(object any) (any, error) {
 	if request, ok := object.(*unstructured.Unstructured); ok {
 		request.SetManagedFields(nil)

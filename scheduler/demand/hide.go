@@ -17,8 +17,9 @@ import (
 // nodes, pod by pod.
 const ReasonWaits = "WaitingForGang"
 
-// Hide returns a handler that does what inner does, but gives members of gangs that wait ReasonWaits. Pods in no gang stay Unschedulable. It needs feature
-// gate SchedulerAsyncAPICalls: without it the scheduler writes conditions past its frameworks.
+// Hide returns a handler that does the work of inner, but gives members of gangs that wait ReasonWaits. Pods in no gang
+// stay Unschedulable. It needs feature gate SchedulerAsyncAPICalls: without it the scheduler writes conditions past its
+// frameworks.
 func Hide(inner kubescheduler.FailureHandlerFn) kubescheduler.FailureHandlerFn {
 	return func(
 		ctx context.Context,
@@ -35,7 +36,7 @@ func Hide(inner kubescheduler.FailureHandlerFn) kubescheduler.FailureHandlerFn {
 	}
 }
 
-// inGang reports whether a pod is a member of a gang. One whose PodGroup is gone is taken for one.
+// inGang reports whether a pod is a member of a gang. A pod whose PodGroup is deleted counts as one.
 func inGang(profile framework.Framework, pod *corev1.Pod) bool {
 	key, grouped := snapshot.GroupOf(pod)
 	if !grouped {
@@ -48,7 +49,7 @@ func inGang(profile framework.Framework, pod *corev1.Pod) bool {
 // quiet is a framework that does not say Unschedulable.
 type quiet struct{ framework.Framework }
 
-// APICacher returns what writes the statuses of pods.
+// APICacher returns the writer of pod statuses.
 func (q quiet) APICacher() fwk.APICacher {
 	if cacher := q.Framework.APICacher(); cacher != nil {
 		return renaming{cacher}

@@ -30,7 +30,7 @@ const (
 	standby = 5 * time.Second
 )
 
-// Requester keeps the requests of the gangs that wait.
+// Requester maintains the requests of the gangs that wait.
 type Requester struct {
 	cluster Cluster
 	class   string
@@ -42,7 +42,7 @@ type Requester struct {
 	leads func() bool
 	// requests are the ProvisioningRequests of gangs. Run sets it before the worker starts.
 	requests *requests
-	// asks is what each gang was first seen to ask for that is not written yet, and when. Only the worker uses it.
+	// asks holds the unwritten demand of each gang as first seen, and the time of that. Only the worker uses it.
 	asks map[string]ask
 }
 
@@ -128,7 +128,7 @@ func (r *Requester) next(ctx context.Context) bool {
 	return true
 }
 
-// keep makes the requests of a gang what it asks for: one, or none. A new one is written before the last is deleted.
+// keep makes the requests of a gang equal to its demand: one, or none. A new one is written before the last is deleted.
 func (r *Requester) keep(ctx context.Context, key string) error {
 	group, err := r.group(key)
 	if err != nil {
@@ -182,7 +182,7 @@ func (r *Requester) group(key string) (*schedulingv1beta1.PodGroup, error) {
 	return group, nil
 }
 
-// unsettled returns how long a gang must go on to ask for the same.
+// unsettled returns the time for which a gang must continue to ask for the same.
 func (r *Requester) unsettled(key, name string) time.Duration {
 	now := r.cluster.Clock.Now()
 	if r.asks[key].name != name {

@@ -115,7 +115,8 @@ func (w *world) create(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
 	}
 }
 
-// A gang that waits has one request with its templates, owned by its PodGroup; it goes with the wait, and comes again if somebody deletes it.
+// A gang that waits has one request with its templates, owned by its PodGroup; it is deleted with the wait, and created again if a user
+// deletes it.
 func TestRequester(t *testing.T) {
 	w := newWorld(t)
 	group := groupOf(3)
@@ -132,7 +133,7 @@ func TestRequester(t *testing.T) {
 	if got := w.templates(); got != 2 {
 		t.Errorf("there are %d templates, want one of each kind of members", got)
 	}
-	// What the scheduler says anew of a gang that waits on changes nothing.
+	// A new message about a gang that waits on changes nothing.
 	group.Status.Conditions[0].Message = "5 members lack a node each"
 	w.update(group)
 	w.clock.Step(time.Minute)

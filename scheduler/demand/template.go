@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TemplateOf returns what decides whether a node holds a pod: images, resources, node selection and tolerations. Environments, arguments, volumes, labels
-// and annotations stay out: more people may read pod templates than the pods, and labels differ by rank.
+// TemplateOf returns the fields that decide whether a node holds a pod: images, resources, node selection and
+// tolerations. Environments, arguments, volumes, labels and annotations stay out: more users may read pod templates
+// than the pods, and labels differ by rank.
 func TemplateOf(pod *corev1.Pod) corev1.PodTemplateSpec {
 	spec := pod.Spec
 	template := corev1.PodTemplateSpec{

@@ -1,5 +1,6 @@
-// Package demand reports gangs that wait for nodes to node autoscalers: one ProvisioningRequest for each gang, in place of one unschedulable pod
-// for each member. It decides no more than that: which gangs wait, and for what, is read from the PodGroup's conditions and from the members.
+// Package demand reports gangs that wait for nodes to node autoscalers: one ProvisioningRequest for each gang, in place
+// of one unschedulable pod for each member. It decides no more than that: the waiting gangs and their needs are read
+// from the PodGroup's conditions and from the members.
 package demand
 
 import (
@@ -19,13 +20,13 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// mostSets is how many kinds of pods a ProvisioningRequest can have.
+// mostSets is the number of kinds of pods that a ProvisioningRequest can have.
 const mostSets = 32
 
-// Request is what one gang asks of node autoscalers.
+// Request is a gang's demand on node autoscalers.
 type Request struct {
-	// Name is that of the ProvisioningRequest. It changes with the content, which the API server keeps immutable: an object of that name needs no
-	// update.
+	// Name is that of the ProvisioningRequest. It changes with the content, which is immutable in the API server: an
+	// object of that name needs no update.
 	Name  string
 	Class string
 	// Sets are the kinds of members, by their first rank.
@@ -38,7 +39,7 @@ type Set struct {
 	Template corev1.PodTemplateSpec
 }
 
-// Members returns how many members the request is for.
+// Members returns the number of members that the request is for.
 func (r Request) Members() int {
 	sum := 0
 	for _, set := range r.Sets {
@@ -68,8 +69,8 @@ func Wanted(group *schedulingv1beta1.PodGroup, members []*corev1.Pod, class stri
 	return request, true
 }
 
-// lacksRoom reports whether the scheduler found no room for the gang. What nodes cannot help (a request that cannot be read, a volume, members that do
-// not exist) has other reasons.
+// lacksRoom reports whether the scheduler found no room for the gang. A wait that nodes cannot end (a request that
+// cannot be read, a volume, members that do not exist) has other reasons.
 func lacksRoom(group *schedulingv1beta1.PodGroup) bool {
 	if group.Spec.SchedulingPolicy.Gang == nil {
 		return false
@@ -104,8 +105,8 @@ func lacking(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) []*corev1
 	return slices.Concat(snapshot.InRankOrder(waiting)[:needed], late)
 }
 
-// unanswerable reports whether no autoscaler can answer for a member: its claims do not exist on nodes that do not exist, or somebody else, such as Kueue,
-// has a ProvisioningRequest for it.
+// unanswerable reports whether no autoscaler can answer for a member: its claims do not exist on nodes that do not exist, or another controller, such as
+// Kueue, has a ProvisioningRequest for it.
 func unanswerable(pod *corev1.Pod) bool {
 	for _, key := range []string{
 		"autoscaling.x-k8s.io/consume-provisioning-request", "cluster-autoscaler.kubernetes.io/consume-provisioning-request",

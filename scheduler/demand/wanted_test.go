@@ -189,7 +189,7 @@ func TestWanted_Name(t *testing.T) {
 }
 
 // Nothing that a user may keep secret is in a template.
-func TestTemplateOf(t *testing.T) {
+func TestTemplateOf_HasNoSecrets(t *testing.T) {
 	text, err := yaml.Marshal(demand.TemplateOf(podOf(0, 4)))
 	if err != nil {
 		t.Fatal(err)

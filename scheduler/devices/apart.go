@@ -13,16 +13,17 @@ import (
 
 const connectionKey fwk.StateKey = Name + "/connection"
 
-// connection is the ComputeDomain of which the pod of a cycle gets a channel, and those that are supposed to be gone.
+// connection is the ComputeDomain that gives the pod of a cycle its channel, and those that are assumed to have left.
 type connection struct {
 	domain  types.UID
 	vacated map[types.UID]bool
 }
 
-// Clone returns the connection itself: nobody changes it.
+// Clone returns the connection itself, which is never changed.
 func (c *connection) Clone() fwk.StateData { return c }
 
-// connect notes of which ComputeDomain the pod gets a channel, if it gets one. A nil stock, of a cluster without devices, notes nothing.
+// connect notes the ComputeDomain that gives the pod its channel, if it has one. A nil stock, of a cluster without devices, notes
+// nothing.
 func (s *Stock) connect(state fwk.CycleState, pod *corev1.Pod) {
 	if s == nil || len(pod.Spec.ResourceClaims) == 0 {
 		return
@@ -34,8 +35,8 @@ func (s *Stock) connect(state fwk.CycleState, pod *corev1.Pod) {
 	}
 }
 
-// Filter keeps pods with a channel off nodes that are in another ComputeDomain: those in no gang, and members whose nodes the
-// framework chooses. It helps nobody to end other pods there; the node leaves its ComputeDomain by itself.
+// Filter rejects nodes in another ComputeDomain for pods with a channel: those in no gang, and members whose nodes the
+// framework chooses. Evicting other pods there would not help; the node leaves its ComputeDomain by itself.
 func (p *LockstepDynamicResources) Filter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo,
 ) *fwk.Status {

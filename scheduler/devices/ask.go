@@ -18,7 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// ErrClaims indicates that claims of a gang cannot be asked for as they are; the message says what is wrong with which.
+// ErrClaims indicates that the claims of a gang cannot be requested; the message names the claim and the fault.
 var ErrClaims = errors.New("claims")
 
 // Question is about a gang whose members may claim devices.
@@ -65,7 +65,7 @@ func extended(pod *corev1.Pod) []corev1.ResourceName {
 type Asked struct {
 	Ledger topology.Ledger
 	Gang   topology.Gang
-	// demands are what members claim; the first is the ledger's resource first, and so on.
+	// demands are the claims of members; the first is the ledger's resource first, and so on.
 	demands []*dra.Demand
 	first   int
 	// kept are the free channels of nodes that are still in other ComputeDomains, draining those domains.
@@ -76,15 +76,15 @@ type Asked struct {
 // NewAsked returns a question without devices.
 func NewAsked(l topology.Ledger, gang topology.Gang) Asked { return Asked{Ledger: l, Gang: gang} }
 
-// Demands returns what members claim: the last columns of the ledger's capacities, in this order.
+// Demands returns the claims of members: the last columns of the ledger's capacities, in this order.
 func (a Asked) Demands() []*dra.Demand { return a.demands }
 
-// Draining returns the ComputeDomains that leave nodes by themselves on which the gang may go then.
+// Draining returns the ComputeDomains that leave nodes by themselves, after which the gang may use these.
 func (a Asked) Draining() []snapshot.Unit { return a.draining }
 
-// Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and barred
-// that never could, or that does not reach what the members share. There is at least one Asked; it may fit nowhere. The error
-// wraps ErrClaims if it is about what the gang claims.
+// Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and
+// barred that never could, or that does not reach the devices that the members share. There is at least one Asked; it
+// may fit nowhere. The error wraps ErrClaims if it is about the gang's claims.
 func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +147,8 @@ func newAsked(q dra.Question, demands []*dra.Demand) Asked {
 // unbounded is more of an extended resource than a node can have.
 const unbounded = math.MaxInt32
 
-// extend opens nodes that offer none of an extended resource to members for whom devices stand for it: there the devices count. A node
-// that offers it itself gives what it offers (KEP-5004).
+// extend opens nodes that offer none of an extended resource to members for which devices stand for it: there the
+// devices count. A node that offers the resource itself gives its own amount (KEP-5004).
 func (a Asked) extend(resources []corev1.ResourceName, demands []*dra.Demand) {
 	for i, name := range resources {
 		if !slices.ContainsFunc(demands, func(d *dra.Demand) bool {
@@ -200,7 +200,7 @@ func (a Asked) within(nodes []string, rule string) Asked {
 	return a
 }
 
-// split gives members that claim different devices different shapes, and each shape what its members claim.
+// split gives members that claim different devices different shapes, and each shape the claims of its members.
 func (s *Stock) split(q Question, read map[string]dra.PodDevices) (topology.Gang, []*dra.Demand, error) {
 	gang := q.Gang
 	gang.Members = slices.Clone(gang.Members)
@@ -213,7 +213,7 @@ func (s *Stock) split(q Question, read map[string]dra.PodDevices) (topology.Gang
 	var demands []*dra.Demand
 	for i, m := range gang.Members {
 		devices := read[m.Name]
-		if m.Placed || m.Late { // those that run have what they claim, and of late ones nothing is announced
+		if m.Placed || m.Late { // running members have their devices, and late ones announce none
 			devices = dra.PodDevices{}
 		}
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.shape == m.Shape && same(k.devices, devices) })

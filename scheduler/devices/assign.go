@@ -13,10 +13,10 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// Assign gives a pod that is on its node the devices that it claims and has not got, and reserves its claims for it; group is its
-// PodGroup, nil if it has none. It is for who plays a scheduler: the manager takes in what was given at once. The pod is returned as
-// it is then. What the allocator refuses on that node is not given: plans count on no more devices than there are, but for
-// different claims that compete for the same.
+// Assign gives a pod that is on its node the devices that it claims and does not have, and reserves its claims for it;
+// group is its PodGroup, nil if it has none. Callers that play a scheduler use it: the manager learns of the devices at
+// once. Assign returns the resulting pod. Devices that the allocator refuses on that node are not given: plans count on
+// no more devices than there are, except for different claims that compete for the same.
 func (s *Stock) Assign(
 	ctx context.Context, group *schedulingv1beta1.PodGroup, pod *corev1.Pod,
 ) (*corev1.Pod, error) {
@@ -27,7 +27,7 @@ func (s *Stock) Assign(
 	defer s.mu.Unlock()
 	read := s.fitter.ReadPod(objects{s.manager}, pod, group)
 	if read.Demand.Fault != "" {
-		return pod, nil // nobody plans such a pod
+		return pod, nil // such a pod is never planned
 	}
 	demands := []*dra.Demand{read.Demand}
 	if len(read.Shared) > 0 {
@@ -87,9 +87,9 @@ func (*Stock) claimNames(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) []s
 	return names
 }
 
-// Wanted is how many accelerators pods claim, have they got them or not; group is their PodGroup. As in what is lost with a unit,
-// those are devices of classes that stand for an extended resource, or all if there are no such classes. Channels are none, and of
-// requests for all devices of a node nobody knows the number.
+// Wanted returns the number of accelerators that pods claim, allocated or not; group is their PodGroup. As in the loss
+// of a unit, these are devices of classes that stand for an extended resource, or all if there are no such classes.
+// Channels are none, and requests for all devices of a node have no known number.
 func (s *Stock) Wanted(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) int64 {
 	seen := map[types.NamespacedName]bool{}
 	var named, all int64
@@ -119,7 +119,7 @@ func (s *Stock) Wanted(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) in
 	return all
 }
 
-// wantedBy is how many devices of which class a request wants: of alternatives what the first does.
+// wantedBy returns the class and the number of devices that a request wants: of alternatives those of the first.
 func wantedBy(request resourcev1.DeviceRequest) (class string, count int64) {
 	switch {
 	case request.Exactly != nil && request.Exactly.AdminAccess != nil && *request.Exactly.AdminAccess:

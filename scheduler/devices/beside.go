@@ -10,22 +10,23 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// errChoices is why a gang's devices cannot stand in the question about another one.
+// errChoices is returned if a gang's devices cannot be part of the question about another gang.
 var errChoices = errors.New("its members share devices of several choices")
 
 // Pair is a question about a gang behind another one, with the devices of both in its ledger.
 type Pair struct {
 	Ledger topology.Ledger
-	// Gang is the one that is asked about, First the one that is before it.
+	// Gang is the evaluated gang, First the one that is before it.
 	Gang, First topology.Gang
-	// Apart is set if both claim devices and some demand is of one of them only: nobody knows which devices both would take.
+	// Apart is set if both claim devices and some demand is of one of them only: it is unknown which devices both would
+	// take.
 	Apart bool
 	asked [2]Asked
 }
 
-// Beside puts the devices into a question that the first of the queue claims: what one of the two gangs gets of a demand that both
-// have, the other does not. Of demands that differ each gang is counted alone, and the pair is apart. The error says why the first
-// cannot be asked about with its devices.
+// Beside puts the devices into a question that the first of the queue claims: of a demand that both gangs have, a
+// device that one of them gets is not left for the other. Of demands that differ each gang is counted alone, and the
+// pair is apart. The error says why the first cannot be evaluated with its devices.
 func (s *Stock) Beside(ctx context.Context, asked Asked, first Question) (Pair, error) {
 	first.Ledger = asked.Ledger
 	choices, err := s.Ask(ctx, first)
@@ -69,7 +70,7 @@ func (a Asked) differs(other Asked) bool {
 	})
 }
 
-// demandOf is what members of the shape claim, nil for nothing.
+// demandOf returns the claims of members of the shape, nil for none.
 func (a Asked) demandOf(shape topology.Shape) *dra.Demand {
 	column := len(shape.Demand) - 1 - a.first
 	if len(a.demands) == 0 || column < 0 {
@@ -78,7 +79,7 @@ func (a Asked) demandOf(shape topology.Shape) *dra.Demand {
 	return a.demands[column]
 }
 
-// HoldsOf adds to the units what their departure would give back to either gang.
+// HoldsOf adds to the units the capacity that their departure would give back to either gang.
 func (s *Stock) HoldsOf(ctx context.Context, pair Pair, units []snapshot.Unit) []snapshot.Unit {
 	for _, asked := range pair.asked {
 		units = s.Holds(ctx, asked, units)

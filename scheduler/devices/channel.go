@@ -12,8 +12,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
-// Channels are how pods train by NVLink across nodes: each claims the one channel of its node, for a ComputeDomain (package
-// docs of NVIDIA's DRA driver; reference/nvlink.md §1 and §2).
+// Channels connect pods by NVLink across nodes: each pod claims the one channel of its node, for a ComputeDomain. The names
+// are those of NVIDIA's DRA driver.
 const (
 	labelDomain   = "resource.nvidia.com/computeDomain"
 	channelDriver = "compute-domain.nvidia.com"
@@ -21,8 +21,8 @@ const (
 	channelConfig = "ComputeDomainChannelConfig"
 )
 
-// channelOf is the UID of the ComputeDomain for which a claim asks for a channel; "" if it asks for none. The sentence says what is
-// wrong with one that does.
+// channelOf returns the UID of the ComputeDomain for which a claim asks for a channel; "" if it asks for none. fault
+// describes the mistake in a claim that does.
 func channelOf(claim *resourcev1.ResourceClaim) (domain types.UID, fault string) {
 	asks := slices.ContainsFunc(claim.Spec.Devices.Requests, asksForChannel)
 	for _, config := range claim.Spec.Devices.Config {
@@ -59,8 +59,8 @@ func asksForChannel(request resourcev1.DeviceRequest) bool {
 	})
 }
 
-// domainOf is the ComputeDomain of which a pod gets a channel, "" for none. Claims that do not exist are none: what is wrong with those
-// is said where they are read.
+// domainOf returns the ComputeDomain that gives a pod its channel, "" for none. Claims that do not exist are none: their faults are
+// reported where they are read.
 func (s *Stock) domainOf(pod *corev1.Pod, group *schedulingv1beta1.PodGroup) (domain types.UID, fault string) {
 	for i := range pod.Spec.ResourceClaims {
 		claim := objects{s.manager}.Claim(pod.Namespace, claimNameOf(pod, group, &pod.Spec.ResourceClaims[i]))

@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// mostInDomain is how many nodes of one clique NVIDIA's driver connects for one ComputeDomain (maxNodesPerIMEXDomain).
+	// mostInDomain is the largest number of nodes of one clique that NVIDIA's driver connects for one ComputeDomain
+	// (maxNodesPerIMEXDomain).
 	mostInDomain = 18
-	// drain is how long a node is taken to stay in a ComputeDomain that nobody uses there any more: its daemon has to end, which
+	// drain is the time for which a node is taken to stay in a ComputeDomain without users there: its daemon has to end, which
 	// takes tens of seconds.
 	drain = 30 * time.Second
 	// ruleOtherDomain bars a node from members that have no device to wait for there.
 	ruleOtherDomain = "another ComputeDomain"
 )
 
-// errLimit is why a gang's own division cannot be kept.
+// errLimit is returned if a gang's own division is too large for a ComputeDomain.
 var errLimit = fmt.Errorf("a clique has more than %d nodes, and a ComputeDomain connects no more of one", mostInDomain)
 
-// channels are the ComputeDomains of which the members of a gang get channels, by pod.
+// channels are the ComputeDomains that give the members of a gang their channels, by pod.
 type channels map[string]types.UID
 
 // channels reads them.
@@ -56,8 +57,9 @@ func (c channels) own(domain types.UID) bool {
 	return false
 }
 
-// connected puts into the question what channels need beyond their devices: a node in another ComputeDomain is full until it has
-// left that, a clique that cannot be told from others is none, and of one clique only so many nodes can be connected.
+// connected adds to the question the needs of channels beyond their devices: a node in another ComputeDomain is full
+// until it has left that, a clique that is indistinguishable from others is none, and of one clique only so many nodes
+// can be connected.
 func (s *Stock) connected(q Question, asked Asked, of channels) (Asked, error) {
 	if len(of) == 0 {
 		return asked, nil
@@ -101,7 +103,7 @@ func (s *Stock) busy(q Question, of channels) map[int]types.UID {
 	return busy
 }
 
-// wait makes busy nodes full for the shape: their channels come free when they leave the ComputeDomain that they are in.
+// wait makes busy nodes full for the shape: their channels are free when they leave the ComputeDomain that they are in.
 func (a Asked) wait(shape int, busy map[int]types.UID) {
 	column := len(a.Gang.Shapes[shape].Demand) - 1
 	if len(a.demands) == 0 || column < a.first { // its devices are assigned; it can go nowhere else
@@ -139,8 +141,8 @@ func with(c topology.Capacity, resource int, value int64) topology.Capacity {
 	return longer
 }
 
-// drained are the ComputeDomains on their way off nodes, with what that gives back. Where somebody uses one there is nothing to give
-// back yet: that one has the channel.
+// drained returns the ComputeDomains on their way off nodes, with the channels that they give back. Where a pod uses
+// one there is nothing to give back yet: that pod has the channel.
 func (a Asked) drained(busy map[int]types.UID, until time.Time) []snapshot.Unit {
 	holds := map[types.UID][]topology.Held{}
 	for at, room := range a.kept {
@@ -155,16 +157,16 @@ func (a Asked) drained(busy map[int]types.UID, until time.Time) []snapshot.Unit 
 	return units
 }
 
-// Note says how many nodes are full for no other reason than that they are still in another ComputeDomain, to be put after why
-// the gang waits; "" if there are none.
+// Note returns the number of nodes that are full only because they are still in another ComputeDomain, as a clause that
+// follows the reason for the gang's wait; "" if there are none.
 func (a Asked) Note() string {
 	switch n := len(a.kept); n {
 	case 0:
 		return ""
 	case 1:
-		return "; 1 node is still in another ComputeDomain that nobody uses there any more"
+		return "; 1 node is still in another ComputeDomain that has no users there any more"
 	default:
-		return fmt.Sprintf("; %d nodes are still in other ComputeDomains that nobody uses there any more", n)
+		return fmt.Sprintf("; %d nodes are still in other ComputeDomains that have no users there any more", n)
 	}
 }
 

@@ -20,9 +20,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// desk writes to claims for the members of gangs that share them. Members are bound side by side, and the in-tree plugin has each write
-// what it chose with the version that it saw, so that all but the first would be refused, and their gang with them. Here one writes, and
-// what comes meanwhile is written with the next version, for all at once.
+// desk writes to claims for the members of gangs that share them. Members are bound side by side, and the in-tree
+// plugin has each write its choice with the version that it saw, so that all writes but the first would be refused, and
+// the gang with them. Here one member writes, and changes that arrive meanwhile are written with the next version, for
+// all at once.
 type desk struct {
 	// chosen returns the devices that the scheduler has chosen for a claim and not written yet; nil for none.
 	chosen func(types.UID) *resourcev1.AllocationResult
@@ -34,10 +35,10 @@ type desk struct {
 	claims map[types.UID]*counter
 }
 
-// counter is where the changes of one claim wait, while one of those who brought them writes.
+// counter holds the changes of one claim that wait while another one is being written.
 type counter struct{ waiting []*change }
 
-// change is what a member wants of a claim: that it lives as long as it is allocated, or that devices are reserved for somebody.
+// change is a member's request to a claim: to keep the claim while it is allocated, or to reserve devices for a consumer.
 type change struct {
 	// seen is the claim as the member knows it, without the change.
 	seen *resourcev1.ResourceClaim
@@ -50,8 +51,8 @@ type change struct {
 	err     error
 }
 
-// answer is what the member gets of a claim as it was written. Who only added the finalizer puts its devices over those of the claim; if there
-// are some by now, it gets the version that it knew, and its reservation is compared with them.
+// answer returns the written claim as the member gets it. A member that only added the finalizer puts its devices over those of the claim; if
+// there are some by now, it gets the version that it knew, and its reservation is compared with them.
 func (c *change) answer(written *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if c.consumer != nil || written.Status.Allocation == nil {
 		return written.DeepCopy()
@@ -103,7 +104,8 @@ func (d *desk) serve(
 	}
 }
 
-// answer writes the changes and tells those who wait for them. It returns what was written last.
+// answer writes the changes and reports the result to the members that wait. It returns the version that was written
+// last.
 func (d *desk) answer(
 	ctx context.Context, client resourceclient.ResourceClaimInterface, last version, batch []*change,
 ) version {
@@ -126,7 +128,8 @@ func (d *desk) answer(
 	return version{written, true}
 }
 
-// version is a claim as it is known. One that is not sure to be the newest may have been written since, past the desk.
+// version is a known version of a claim. One that is not sure to be the newest may have been written since, past the
+// desk.
 type version struct {
 	claim *resourcev1.ResourceClaim
 	sure  bool
@@ -173,7 +176,8 @@ func (d *desk) write(
 	}
 }
 
-// inDoubt reports whether a write may have taken effect in spite of an error: what the API server itself refuses has not.
+// inDoubt reports whether a write may have taken effect in spite of an error: a write that the API server itself
+// refuses has not.
 func inDoubt(err error) bool {
 	if err == nil {
 		return false
@@ -206,8 +210,8 @@ func (d *desk) try(
 	return written, err //nolint:wrapcheck // apply and the above wrap theirs
 }
 
-// apply makes the changes on one version of the claim. What others may have written since is not overwritten: the API server compares
-// versions.
+// apply makes the changes on one version of the claim. Later writes of others are not overwritten: the API server
+// compares versions.
 func (d *desk) apply(
 	ctx context.Context, client resourceclient.ResourceClaimInterface, base version, batch []*change,
 ) (*resourcev1.ResourceClaim, error) {
@@ -224,7 +228,7 @@ func (d *desk) apply(
 			asked, changed = true, reserve(claim, one) || changed
 		}
 	}
-	if !asked || !changed && protected.sure { // only a write tells whether a version is the newest one
+	if !asked || !changed && protected.sure { // only a write shows that a version is the newest one
 		return claim, nil
 	}
 	written, err := client.UpdateStatus(ctx, claim, metav1.UpdateOptions{})

@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// atDesk is a claim on a fake API server: what members write through a desk, and what others write past it.
+// atDesk is a claim on a fake API server, which members write through a desk and others write past it.
 type atDesk struct {
 	t              *testing.T
 	desk, API      resourceclient.ResourceClaimInterface
@@ -69,7 +69,7 @@ func (d *atDesk) change(how func(*resourcev1.ResourceClaim)) {
 	}
 }
 
-// reserve does for a member what the in-tree plugin does with a claim as it was seen.
+// reserve does for a member the work of the in-tree plugin, with a claim as it was seen.
 func (d *atDesk) reserve(
 	seen *resourcev1.ResourceClaim, member string, chosen *resourcev1.AllocationResult,
 ) (*resourcev1.ResourceClaim, error) {
@@ -92,7 +92,8 @@ func consumer(member string) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: member, UID: types.UID(member)}
 }
 
-// Members that saw an old version do not lose what others wrote since: devices that the driver reports, members that came and went.
+// Members that saw an old version do not lose later writes of others: devices that the driver reports, members that
+// were added and removed.
 func TestDesk_KeepsWhatOthersWrote(t *testing.T) {
 	d := newAtDesk(t)
 	seen := d.get()
@@ -162,8 +163,9 @@ func sameDevice(a, b *resourcev1.AllocationResult) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Devices.Results[0].Device == b.Devices.Results[0].Device)
 }
 
-// A claim is for 256 at most. Who comes too late is refused, and nobody else.
+// A claim is for 256 at most. A member that is too late is refused, and no other.
 func TestDesk_RefusesWhoIsTooMany(t *testing.T) {
+	t.Parallel()
 	const limit = resourcev1.ResourceClaimReservedForMaxSize
 	d := newAtDesk(t)
 	d.cluster.PrependReactor(
@@ -199,7 +201,7 @@ func TestDesk_RefusesWhoIsTooMany(t *testing.T) {
 	}
 }
 
-// What gives devices back is not a member's reservation: it goes straight to the API server.
+// A write that gives devices back is not a member's reservation: it passes straight to the API server.
 func TestDesk_LetsDevicesBeGivenBack(t *testing.T) {
 	d := newAtDesk(t)
 	if _, err := d.reserve(d.get(), "member", d.chosen); err != nil {
@@ -247,7 +249,8 @@ func (d *atDesk) loses(n int) {
 	})
 }
 
-// The devices of a write whose answer was lost are the member's: whoever were told of an error would give them to another.
+// The devices of a write whose answer was lost are the member's: a caller that receives an error would give them to
+// another.
 func TestDesk_LosesAnAnswer(t *testing.T) {
 	d := newAtDesk(t)
 	seen := d.get()
@@ -263,7 +266,7 @@ func TestDesk_LosesAnAnswer(t *testing.T) {
 	}
 }
 
-// What the API server refuses is refused, and what fails whatever is tried fails in the end.
+// A write that the API server refuses is refused, and a write that fails at every attempt fails in the end.
 func TestDesk_Refused(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"forbidden": apierrors.NewForbidden(resourcev1.Resource("resourceclaims"), "claim", errors.New("no")),

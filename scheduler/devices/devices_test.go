@@ -19,9 +19,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
-// Three cliques of four. In the first a node has one pair whose NIC is elsewhere, in the second one publishes nothing: a gang that
-// needs all pairs of four nodes goes to the third, at once.
-func TestAGangGoesWhereItsDevicesAre(t *testing.T) {
+// Three cliques of four. In the first a node has one pair whose NIC is elsewhere, in the second one publishes nothing:
+// a gang that needs all pairs of four nodes starts in the third, at once.
+func TestDevices_GangStartsWhereAlignedPairsAre(t *testing.T) {
 	nodes := schedulertest.Cliques(3, 4)
 	objects := slices.Concat(schedulertest.Objects(nodes...), schedulertest.DeviceClasses())
 	for _, node := range nodes {
@@ -46,7 +46,8 @@ func TestAGangGoesWhereItsDevicesAre(t *testing.T) {
 }
 
 // A gang whose claims are malformed waits, and its condition says why. Other gangs start.
-func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
+func TestDevices_MalformedClaimsAreExplained(t *testing.T) {
+	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 4, 2)
 	wrong, lost, itsClaims := schedulertest.PairGang("wrong", 2, 1, "gpus")
 	other, fine, claims := schedulertest.PairGang("fine", 2, 2, "gpu")
@@ -61,7 +62,8 @@ func TestClaimsThatCannotBeAskedForAreExplained(t *testing.T) {
 
 // Both cliques are full of gangs with devices, and evicting that of the second loses less. The important gang evicts it and gets its
 // devices.
-func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
+func TestDevices_PreemptionFreesDevices(t *testing.T) {
+	t.Parallel()
 	objects := schedulertest.PairedCliques(2, 4, 4)
 	pods := map[string][]*corev1.Pod{}
 	for i, name := range []string{"old", "young"} {
@@ -89,7 +91,8 @@ func TestAGangWithDevicesPreemptsOneWithDevices(t *testing.T) {
 }
 
 // The claims of a gang are deleted when it has ended. The next gang gets its devices, although nothing asked for devices meanwhile.
-func TestDevicesOfAGangThatIsOverAreFree(t *testing.T) {
+func TestDevices_EndedGangFreesDevices(t *testing.T) {
+	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 4, 4)
 	first, members, claims := schedulertest.PairGang("first", 4, 4, "gpu")
 	second, others, theirs := schedulertest.PairGang("second", 4, 4, "gpu")
@@ -113,7 +116,8 @@ func runsForAnHour(size int) (objects []any, members []*corev1.Pod) {
 }
 
 // A gang with devices holds the whole fleet for an hour. The first gang of the queue gets a lease there, devices included.
-func TestAPlaceWithDevicesIsKept(t *testing.T) {
+func TestReservation_IncludesDevices(t *testing.T) {
+	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 4, 4)
 	running, members := runsForAnHour(4)
 	waits, its, itsClaims := schedulertest.PairGang("waits", 2, 4, "gpu")
@@ -130,7 +134,8 @@ func TestAPlaceWithDevicesIsKept(t *testing.T) {
 
 // A gang with devices holds two of four nodes for an hour, and the first of the queue needs the devices of all four. A gang that ends
 // within the hour starts on the two free nodes. A gang without an expected end does not.
-func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
+func TestReservation_BackfillOnDevicesMustEndInTime(t *testing.T) {
+	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 4, 4)
 	running, members := runsForAnHour(2)
 	first, its, itsClaims := schedulertest.PairGang("first", 4, 4, "gpu")
@@ -158,7 +163,8 @@ func TestOnlyWhoEndsInTimePassesAPlaceWithDevices(t *testing.T) {
 
 // One node is free, and the first of the queue needs all four pairs of it and of a node that is held for an hour. A later gang asks for
 // three pairs. That is another question, and still it does not get devices of the leased place.
-func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
+func TestReservation_CoversDevicesOfOtherClaims(t *testing.T) {
+	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 2, 4)
 	running, members := runsForAnHour(1)
 	first, its, itsClaims := schedulertest.PairGang("first", 2, 4, "gpu")
@@ -180,7 +186,8 @@ func TestOtherDevicesOfAKeptPlaceAreKeptToo(t *testing.T) {
 // Gangs with devices run in both cliques, and one of them ends in a quarter of an hour. The first of the queue may not preempt and has a
 // lease in that clique. The second may preempt and evicts the other gang. The first starts in the clique that this frees.
 // Then no lease binds the second, which evicts the gang in the other clique.
-func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
+func TestReservation_SecondGangPreemptsOutsideTheLease(t *testing.T) {
+	t.Parallel()
 	objects := schedulertest.PairedCliques(2, 2, 4)
 	for i, name := range []string{"ends", "stays"} {
 		group, members, claims := schedulertest.PairGang(name, 2, 4, "gpu")
@@ -211,8 +218,8 @@ func TestWhoIsBehindTheFirstEndsOthersForDevices(t *testing.T) {
 	c.WaitBound(t, theirs)
 }
 
-// What is configured for a plugin that takes nothing is a mistake, and not passed over.
-func TestTheDevicesPluginTakesNoArguments(t *testing.T) {
+// Arguments of a plugin that takes none are an error, and are not ignored.
+func TestDevices_PluginTakesNoArguments(t *testing.T) {
 	_, err := devices.New(&devices.Shared{}, gangplacement.Planned, timing.With(clock.RealClock{}))(
 		t.Context(), &runtime.Unknown{Raw: []byte(`{"filterTimeout": "1s"}`)}, nil)
 	if err == nil || !strings.Contains(err.Error(), "no arguments") {

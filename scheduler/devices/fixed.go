@@ -19,10 +19,10 @@ import (
 )
 
 // errNobodyBinds says that nothing is on its way to the API server of a Fixed.
-var errNobodyBinds = errors.New("claims of a fixed manager have their devices at once: nobody binds")
+var errNobodyBinds = errors.New("claims of a fixed manager have their devices at once: no pod is bound")
 
-// Fixed is what a cluster publishes and what is taken of it, as values: the manager of a stock that is asked what would be. Its
-// objects are never changed, only replaced. It is for one goroutine.
+// Fixed holds the published devices of a cluster and their allocations as values: the manager of a stock for what-if questions.
+// Its objects are never changed, only replaced. It is for one goroutine.
 type Fixed struct {
 	slices  []*resourcev1.ResourceSlice
 	classes map[string]*resourcev1.DeviceClass
@@ -35,7 +35,8 @@ type Fixed struct {
 
 var _ fwk.SharedDRAManager = (*Fixed)(nil)
 
-// NewFixed makes a manager of these. The slices are taken as they are: who wants DeviceTaintRules in them has to put them in.
+// NewFixed makes a manager of these. The slices are used unchanged: a caller that wants DeviceTaintRules in them has to add
+// them.
 func NewFixed(
 	published []*resourcev1.ResourceSlice, classes []*resourcev1.DeviceClass, claims []*resourcev1.ResourceClaim,
 ) *Fixed {
@@ -57,8 +58,8 @@ func nameOf(claim *resourcev1.ResourceClaim) types.NamespacedName {
 	return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
 }
 
-// Release takes back the reservations of consumers that are gone. What nobody has reserved any more is free, as the controller of
-// claims makes it; what nobody had reserved before stays allocated.
+// Release removes the reservations of deleted consumers. A claim without reservations left is free, as the controller
+// of claims makes it; one that had none before stays allocated.
 func (f *Fixed) Release(gone func(resourcev1.ResourceClaimConsumerReference) bool) {
 	for name, claim := range f.claims {
 		left := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), gone)
@@ -142,17 +143,17 @@ func (f fixedClaims) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) er
 	return nil
 }
 
-// ListAllAllocatedDevices is for who binds.
+// ListAllAllocatedDevices is for schedulers that bind.
 func (fixedClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
 	return nil, errNobodyBinds
 }
 
-// GatherAllocatedState is for who binds.
+// GatherAllocatedState is for schedulers that bind.
 func (fixedClaims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return nil, errNobodyBinds
 }
 
-// SignalClaimPendingAllocation is for who binds.
+// SignalClaimPendingAllocation is for schedulers that bind.
 func (fixedClaims) SignalClaimPendingAllocation(types.UID, *resourcev1.ResourceClaim) error {
 	return errNobodyBinds
 }

@@ -18,16 +18,17 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// A start that was torn leaves devices with members that have no node: the scheduler died between the allocation and the binding, or the binding
-// failed. They keep these members to the node of the devices, which may have gone, and others from the devices. In-tree takes them from a single
-// pod that fits nowhere, in its cycle. A gang that waits gives all of them back, beside the cycles, and goes nowhere until the caches
-// show that: a gang that were bound meanwhile would lose the devices under its feet.
+// A torn start leaves devices with members that have no node: the scheduler died between the allocation and the
+// binding, or the binding failed. The devices tie these members to a node, which may have been deleted, and are
+// unavailable to others. In-tree takes them from a single pod that fits nowhere, in its cycle. A gang that waits gives
+// all of them back, beside the cycles, and is not placed until the caches show that: a gang that is bound meanwhile
+// would lose its devices.
 
 // Returns configures how a stock returns devices to the cluster.
 type Returns struct {
 	Client kubernetes.Interface
 	Clock  clock.WithDelayedExecution
-	// Beside has something done that goes on until the scheduler ends: a cycle is over before.
+	// Beside runs a function with a context that lasts until the scheduler ends: the context of a cycle ends before.
 	Beside func(do func(context.Context))
 	// Changed is called when a claim is found to have changed meanwhile: the caches may not say so.
 	Changed func()
@@ -66,7 +67,7 @@ func (s *Stock) mark(u snapshot.Unit) []*resourcev1.ResourceClaim {
 // returns reports whether a claim is being given back, as far as the caches show.
 func (s *Stock) returns(claim *resourcev1.ResourceClaim) bool {
 	version, known := s.returned[claim.UID]
-	if known && version != claim.ResourceVersion { // it has changed, whoever did it
+	if known && version != claim.ResourceVersion { // another writer has changed it
 		delete(s.returned, claim.UID)
 		return false
 	}

@@ -26,7 +26,8 @@ func closeNode(o runtime.Object, name string) {
 // and starts in the other clique; another gang, which needs them, has them when the node is open again.
 //
 //	c0: n0 closed, n1    c1: n0 n1
-func TestGangThatWaitsGivesItsDevicesBack(t *testing.T) {
+func TestDevices_WaitingGangReleasesAllocations(t *testing.T) {
+	t.Parallel()
 	for name, allocate := range map[string]func(claim *resourcev1.ResourceClaim){
 		"reserved for the member": func(*resourcev1.ResourceClaim) {},
 		"reserved for nobody":     func(claim *resourcev1.ResourceClaim) { claim.Status.ReservedFor = nil },
@@ -57,8 +58,9 @@ func TestGangThatWaitsGivesItsDevicesBack(t *testing.T) {
 	}
 }
 
-// Devices that a pod with a node has are its own, whoever of its gang waits.
-func TestGangThatWaitsKeepsTheDevicesOfThoseThatRun(t *testing.T) {
+// Devices of a pod with a node remain its own, whichever member of its gang waits.
+func TestDevices_RunningMembersRetainAllocations(t *testing.T) {
+	t.Parallel()
 	group, members, claims := schedulertest.PairGang("gang", 2, 1, "gpu")
 	schedulertest.AllocatePairs(members[:1], claims[:1], 1, schedulertest.NodeName(0, 0))
 	objects := schedulertest.PairedCliques(1, 2, 1)

@@ -15,10 +15,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Holds adds to the units what their departure would give back to those who ask, on each node in members that fit more. It is right
-// for each unit alone; of two that hold what only together makes a place nothing is said.
+// Holds adds to the units the capacity that their departure would give back to the question, on each node in members
+// that fit more. The number holds for each unit alone, not for two units that only together make a place.
 //
-// Each unit is told how many accelerators its claims have, too: what is lost with it is counted by them.
+// Holds also records the number of accelerators that each unit's claims have, by which its loss is counted.
 func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) []snapshot.Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) [
 	return append(out, asked.draining...)
 }
 
-// Held returns how many accelerators the claims of a unit have.
+// Held returns the number of accelerators that the claims of a unit have.
 func (s *Stock) Held(u snapshot.Unit) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,9 +114,9 @@ func uidsOf(claims []*resourcev1.ResourceClaim) []types.UID {
 	return uids
 }
 
-// accelerators is how many devices the claims have of classes that stand for an extended resource, as classes of accelerators do; of
-// claims without such a class, how many devices they have. Those that were made for extended resources do not count: their pods ask
-// for these by name. Channels are no accelerators.
+// accelerators returns the number of the claims' devices of classes that stand for an extended resource, as classes of accelerators
+// do; of claims without such a class, the number of their devices. Claims made for extended resources do not count: their pods
+// request these by name. Channels are no accelerators.
 func (s *Stock) accelerators(claims []*resourcev1.ResourceClaim) int64 {
 	var named, all int64
 	for _, claim := range claims {
@@ -181,7 +181,7 @@ func (s *Stock) Suppose(gone []snapshot.Unit) (undo func()) {
 	}
 }
 
-// only reports whether nobody but the unit has the claim reserved.
+// only reports whether the claim is reserved for the unit alone.
 func only(reserved []resourcev1.ResourceClaimConsumerReference, u snapshot.Unit) bool {
 	return !slices.ContainsFunc(reserved, func(r resourcev1.ResourceClaimConsumerReference) bool {
 		if u.Group != nil && r.UID == u.Group.UID {

@@ -6,14 +6,15 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// limit is how many members are where, at most.
+// limit bounds the members of each domain and of each node.
 type limit struct {
 	Spread  topology.Spread
 	PerNode int
 }
 
-// limited adds to the gang's own limits that of a ComputeDomain, which connects only so many nodes of one clique. That changes nothing
-// where cliques are no larger, or the gang is not. Limits at other levels that cannot be kept together with it are refused.
+// limited adds to the gang's own limits that of a ComputeDomain, which connects only so many nodes of one clique. It
+// changes nothing where cliques are no larger, or the gang is not. Limits at other levels that cannot be combined with
+// it are refused.
 func limited(asked Asked, connects int) (limit, error) {
 	g := asked.Gang
 	own := limit{g.Spread, g.PerNode}
@@ -63,7 +64,7 @@ func limited(asked Asked, connects int) (limit, error) {
 	return own, nil
 }
 
-// largest is how many nodes the largest domain of a level has.
+// largest returns the number of nodes of a level's largest domain.
 func largest(tree *topology.Tree, level int) int {
 	nodes, most := map[string]int{}, 0
 	for i := range tree.Len() {

@@ -11,16 +11,16 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// manager is the scheduler's own as the in-tree plugin sees it: while a pod is prepared it shows only what the allocator has to know
-// for it, and it tells the stock of every allocation at once.
+// manager is the scheduler's own as the in-tree plugin sees it: while a pod is prepared it shows only the state that
+// the allocator needs for it, and it reports every allocation to the stock at once.
 type manager struct {
 	fwk.SharedDRAManager
 	stock func() *Stock
-	// settled is told of claims whose allocation has been written, or given up.
+	// settled is called for claims whose allocation has been written, or given up.
 	settled func(types.UID)
 	// looksUp is set if the plugin looks devices up by name that are assigned already.
 	looksUp bool
-	// scope is what the plugin sees. Only the scheduling loop asks.
+	// scope is the plugin's view. Only the scheduling loop uses it.
 	scope scope
 }
 
@@ -33,7 +33,7 @@ type scope struct {
 // ResourceSlices lists those in scope.
 func (m *manager) ResourceSlices() fwk.ResourceSliceLister { return lister{m} }
 
-// ResourceClaims tracks what is taken of what is in scope.
+// ResourceClaims tracks the allocated devices in scope.
 func (m *manager) ResourceClaims() fwk.ResourceClaimTracker {
 	return tracker{m.SharedDRAManager.ResourceClaims(), m}
 }
@@ -62,7 +62,7 @@ type tracker struct {
 	m *manager
 }
 
-// GatherAllocatedState gathers what is taken of the pools that the allocator has to know.
+// GatherAllocatedState gathers the allocated devices of the pools that the allocator has to know.
 func (t tracker) GatherAllocatedState() (*structured.AllocatedState, error) {
 	if t.m.scope.nothing {
 		return &structured.AllocatedState{}, nil
@@ -79,7 +79,7 @@ func (t tracker) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return taken, nil
 }
 
-// SignalClaimPendingAllocation tells the stock too.
+// SignalClaimPendingAllocation also reports the allocation to the stock.
 func (t tracker) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.ResourceClaim) error {
 	if err := t.ResourceClaimTracker.SignalClaimPendingAllocation(uid, claim); err != nil {
 		return fmt.Errorf("noting an allocation: %w", err)
@@ -88,7 +88,7 @@ func (t tracker) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.R
 	return nil
 }
 
-// MaybeRemoveClaimPendingAllocation tells the stock too.
+// MaybeRemoveClaimPendingAllocation also reports the removal to the stock.
 func (t tracker) MaybeRemoveClaimPendingAllocation(uid types.UID, force bool) bool {
 	removed := t.ResourceClaimTracker.MaybeRemoveClaimPendingAllocation(uid, force)
 	if removed {
@@ -98,7 +98,7 @@ func (t tracker) MaybeRemoveClaimPendingAllocation(uid types.UID, force bool) bo
 	return removed
 }
 
-// AssumeClaimAfterAPICall tells the stock too.
+// AssumeClaimAfterAPICall also reports the claim to the stock.
 func (t tracker) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) error {
 	if err := t.ResourceClaimTracker.AssumeClaimAfterAPICall(claim); err != nil {
 		return fmt.Errorf("noting a written claim: %w", err)
@@ -107,7 +107,7 @@ func (t tracker) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) error 
 	return nil
 }
 
-// AssumedClaimRestore tells the stock too.
+// AssumedClaimRestore also reports the claim to the stock.
 func (t tracker) AssumedClaimRestore(namespace, name string) {
 	t.ResourceClaimTracker.AssumedClaimRestore(namespace, name)
 	if claim, err := t.Get(namespace, name); err == nil {
@@ -115,7 +115,7 @@ func (t tracker) AssumedClaimRestore(namespace, name string) {
 	}
 }
 
-// scopeOf is what the allocator has to know for a pod; node is where it is planned to go, "" if it may go anywhere.
+// scopeOf returns the allocator's input for a pod; node is its planned node, "" if it may go anywhere.
 func (m *manager) scopeOf(pod *corev1.Pod, node string) scope {
 	nothing := !m.looksUp && !backed(m.SharedDRAManager, pod) && m.served(pod)
 	return scope{node: node, nothing: nothing}

@@ -17,7 +17,7 @@ import (
 // cards is a resource that pods ask for by its name, and for which a class of devices stands.
 const cards = corev1.ResourceName("example.com/card")
 
-// extendedClasses are the classes, of which that of GPUs serves cards.
+// extendedClasses are the device classes; that of GPUs serves cards.
 func extendedClasses() []runtime.Object {
 	objects := schedulertest.DeviceClasses()
 	for _, o := range objects {
@@ -28,7 +28,7 @@ func extendedClasses() []runtime.Object {
 	return objects
 }
 
-// carded is a gang of which each member asks for four cards.
+// carded is a gang whose members each request four cards.
 func carded(name string, size int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	group, members := schedulertest.Gang(name, size, "clique")
 	for _, pod := range members {
@@ -42,7 +42,8 @@ func carded(name string, size int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) 
 
 // Nodes that publish cards offer none of the resource; nodes with an old device plugin offer it and publish nothing. The first clique
 // has too few of both, the second has enough.
-func TestMembersAskForDevicesByAResourceName(t *testing.T) {
+func TestExtendedResource_FitsSlicesOrDevicePlugin(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)
 	objects := extendedClasses()
 	for _, node := range nodes {
@@ -71,7 +72,8 @@ func TestMembersAskForDevicesByAResourceName(t *testing.T) {
 }
 
 // All cards are taken by a gang that asked for them by name. A more important one that does so too has them instead.
-func TestAGangTakesDevicesThatAnotherAskedForByName(t *testing.T) {
+func TestExtendedResource_PreemptionFreesNamedDevices(t *testing.T) {
+	t.Parallel()
 	objects := extendedClasses()
 	for _, node := range schedulertest.Cliques(1, 4) {
 		objects = append(objects, node, devicestest.Slice(node, 4, 0))

@@ -26,9 +26,11 @@ func nvlinkRuns(
 	return group, members, claims
 }
 
-// Two cliques of six; a gang of four runs in the second. A node of its clique loses its label, then the gang a member: that one comes back
-// in the clique of the others, not on the node without it. A fresh gang does not go there either.
-func TestANodeThatLostItsCliqueIsNotUsed(t *testing.T) {
+// Two cliques of six; a gang of four runs in the second. A node of its clique loses its label, then the gang a member:
+// that member returns in the clique of the others, not on the node without a label. A fresh gang does not use that node
+// either.
+func TestNVLink_NodeWithoutCliqueIsNotUsed(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 6)
 	group, members, claims := nvlinkRuns(nodes, "train", schedulertest.CliqueNodes(1, 4)...)
 	fresh, others, theirs := nvlinkGang("fresh", 6)
@@ -52,9 +54,10 @@ func TestANodeThatLostItsCliqueIsNotUsed(t *testing.T) {
 	c.WaitBound(t, others)
 }
 
-// The node of a survivor lost its clique. Nobody can say that the others reach it, so the lost member does not come back beside it: all of
+// The node of a survivor lost its clique. It is unknown whether the others reach it, so the lost member is not placed beside it: all of
 // the gang leaves, to start again in one clique.
-func TestAGangWhoseSurvivorLostItsCliqueMoves(t *testing.T) {
+func TestNVLink_GangMovesWhenSurvivorLosesClique(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 6)
 	group, members, claims := nvlinkRuns(nodes, "train", schedulertest.CliqueNodes(1, 4)...)
 	back := schedulertest.Recreated(members[0])
@@ -76,7 +79,8 @@ func TestAGangWhoseSurvivorLostItsCliqueMoves(t *testing.T) {
 }
 
 // A spare of the clique is still in another ComputeDomain when a gang loses a member. The member waits for it; the gang does not move.
-func TestALostMemberWaitsForANodeInAnotherComputeDomain(t *testing.T) {
+func TestComputeDomain_LostMemberWaitsForSpareNode(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)
 	group, members, claims := nvlinkRuns(nodes, "train", schedulertest.CliqueNodes(1, 3)...)
 	labels(nodes, domainLabel, "gone", "c1-n3")
@@ -99,9 +103,10 @@ func TestALostMemberWaitsForANodeInAnotherComputeDomain(t *testing.T) {
 	}
 }
 
-// An important gang ends one that holds the channels of a clique. It does not start on nodes that are in the other's ComputeDomain still,
-// nor does it end anybody else meanwhile.
-func TestPreemptionWaitsForTheComputeDomainToGo(t *testing.T) {
+// An important gang ends one that holds the channels of a clique. It does not start on nodes that are still in the other's ComputeDomain,
+// nor does it evict another gang meanwhile.
+func TestComputeDomain_PreemptorWaitsForRemoval(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)
 	group, members, claims := nvlinkRuns(nodes, "young", schedulertest.CliqueNodes(1, 4)...)
 	schedulertest.SetRunning(group, members, time.Minute, 0)

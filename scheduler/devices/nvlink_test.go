@@ -61,7 +61,7 @@ func linked(nodes []*corev1.Node) []runtime.Object {
 	return objects
 }
 
-// configured is what a claim tells the driver about its channel.
+// configured returns a claim's parameters for the driver of its channel.
 func configured(parameters string) resourcev1.DeviceClaimConfiguration {
 	return resourcev1.DeviceClaimConfiguration{DeviceConfiguration: resourcev1.DeviceConfiguration{
 		Opaque: &resourcev1.OpaqueDeviceConfiguration{
@@ -121,9 +121,10 @@ func setLabel(n *corev1.Node, key, value string) {
 	}
 }
 
-// A clique of four, of which two nodes are still in a ComputeDomain that nobody uses any more. A gang of four waits until the last has
-// left it, and is told for what; one without channels would not have to.
-func TestANodeInAnotherComputeDomainIsNotFreeYet(t *testing.T) {
+// A clique of four with two nodes that are still in a ComputeDomain without users. A gang of four waits until the last
+// has left it, and its message names the reason; a gang without channels would not have to wait.
+func TestComputeDomain_OccupiedNodeIsNotFree(t *testing.T) {
+	t.Parallel()
 	nodes := labels(schedulertest.Cliques(1, 4), domainLabel, "gone", "c0-n1", "c0-n2")
 	group, members, claims := nvlinkGang("train", 4)
 	c := schedulertest.NewCluster(t, linked(nodes), claims)
@@ -146,7 +147,8 @@ func TestANodeInAnotherComputeDomainIsNotFreeYet(t *testing.T) {
 }
 
 // A gang that starts again finds its nodes in its own ComputeDomain, and need not wait; and one without channels does not care.
-func TestOnesOwnComputeDomainIsNoObstacle(t *testing.T) {
+func TestComputeDomain_OwnDomainIsNoObstacle(t *testing.T) {
+	t.Parallel()
 	nodes := labels(schedulertest.Cliques(2, 4), domainLabel, "domain-of-train", schedulertest.CliqueNodes(0, 4)...)
 	labels(nodes, domainLabel, "other", schedulertest.CliqueNodes(1, 4)...)
 	group, members, claims := nvlinkGang("train", 4)
@@ -160,8 +162,9 @@ func TestOnesOwnComputeDomainIsNoObstacle(t *testing.T) {
 	c.WaitBound(t, others)
 }
 
-// A pod in no gang is kept off too, until the node has left the other ComputeDomain.
-func TestASinglePodWithAChannelWaitsForItsNode(t *testing.T) {
+// A pod in no gang stays off the node too, until it has left the other ComputeDomain.
+func TestComputeDomain_SinglePodWaitsForNode(t *testing.T) {
+	t.Parallel()
 	nodes := labels(schedulertest.Cliques(1, 1), domainLabel, "gone", "c0-n0")
 	single := schedulertest.Pod("single", "1")
 	c := schedulertest.NewCluster(t, linked(nodes), channelsOf([]*corev1.Pod{single}, "its"))
@@ -173,7 +176,8 @@ func TestASinglePodWithAChannelWaitsForItsNode(t *testing.T) {
 }
 
 // A node has one channel, so members with channels are on nodes of their own, though there would be room for two on each.
-func TestANodeHasOneChannel(t *testing.T) {
+func TestNVLink_OneChannelPerNode(t *testing.T) {
+	t.Parallel()
 	group, members, claims := nvlinkGang("train", 4)
 	for _, m := range members {
 		schedulertest.SetRequest(m, schedulertest.GPU, "2")
@@ -198,8 +202,9 @@ func TestANodeHasOneChannel(t *testing.T) {
 	}
 }
 
-// What fits a rack of 18 trays, and what never will.
-func TestGangsOfARack(t *testing.T) {
+// Gangs that fit a rack of 18 trays, and gangs that never will.
+func TestNVLink_GangsOfOneRack(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		size   int
 		spares string
@@ -237,9 +242,10 @@ func TestGangsOfARack(t *testing.T) {
 	}
 }
 
-// Without a required clique a gang of 30 is on two cliques of 20, no more than 18 in each. What it asks for itself at another level
-// cannot be kept together with that, and it is told so.
-func TestAComputeDomainConnects18NodesOfAClique(t *testing.T) {
+// Without a required clique a gang of 30 is on two cliques of 20, no more than 18 in each. A limit of its own at
+// another level cannot be combined with that, and the gang's message says so.
+func TestComputeDomain_ConnectsAtMost18Nodes(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		want        string
@@ -283,7 +289,7 @@ func TestAComputeDomainConnects18NodesOfAClique(t *testing.T) {
 	}
 }
 
-// perClique is how many of the nodes are in each clique, ascending.
+// perClique returns the number of the nodes in each clique, ascending.
 func perClique(nodes []string) string {
 	counts := map[string]int{}
 	for _, n := range nodes {
@@ -299,7 +305,8 @@ func perClique(nodes []string) string {
 }
 
 // A rack of 18 in two partitions: each is a clique. Another rack has a partition of the same number.
-func TestPartitionsOfARackAreCliques(t *testing.T) {
+func TestNVLink_PartitionsOfARackAreCliques(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 18)
 	for _, n := range nodes {
 		var clique, tray int
@@ -322,8 +329,9 @@ func TestPartitionsOfARackAreCliques(t *testing.T) {
 	}
 }
 
-// Fleets on which nobody but others than NVIDIA's discovery names the NVLink domains.
-func TestCliquesInOtherDialects(t *testing.T) {
+// Fleets whose NVLink domains are named by others than NVIDIA's discovery only.
+func TestNVLink_CliquesInOtherDialects(t *testing.T) {
+	t.Parallel()
 	for name, dialect := range map[string]func(n *corev1.Node, clique string){
 		"topograph": func(n *corev1.Node, clique string) { n.Labels["accelerator.topograph.run/domain"] = "r" + clique },
 		"topograph 0.3": func(n *corev1.Node, clique string) {
@@ -363,8 +371,10 @@ func TestCliquesInOtherDialects(t *testing.T) {
 	}
 }
 
-// A label that names no partition keeps gangs with channels off its nodes, and tells them; all others go there.
-func TestACliqueWithoutPartitionIsForGangsWithoutChannels(t *testing.T) {
+// A label that names no partition bars gangs with channels from its nodes, and their message says so; all others use
+// them.
+func TestNVLink_UnpartitionedCliqueBarsChannels(t *testing.T) {
+	t.Parallel()
 	nodes := labels(schedulertest.Cliques(2, 4), topology.LabelClique, "rack-7", schedulertest.CliqueNodes(1, 4)...)
 	five, members, claims := nvlinkGang("five", 4)
 	schedulertest.FindNode(nodes, "c0-n0").Spec.Unschedulable = true
@@ -386,8 +396,9 @@ func TestACliqueWithoutPartitionIsForGangsWithoutChannels(t *testing.T) {
 	c.WaitBound(t, members)
 }
 
-// A claim for a channel that does not say of which ComputeDomain is told in one line.
-func TestAChannelOfNoComputeDomainIsExplained(t *testing.T) {
+// A claim for a channel that does not name a ComputeDomain is reported in one line.
+func TestComputeDomain_ChannelWithoutDomainIsExplained(t *testing.T) {
+	t.Parallel()
 	for name, config := range map[string][]resourcev1.DeviceClaimConfiguration{
 		"no configuration": nil,
 		"no domain":        {configured(`{"kind":"ComputeDomainChannelConfig"}`)},

@@ -14,9 +14,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// A gang whose 512 members each take all of a node's eight pairs of a GPU and a NIC at one PCIe root, on 4,000 nodes in four
-// blocks, one of which has to hold it. What is measured is the attempt of the PodGroup, not the plan alone: the allocator has
-// assigned devices to every member at its end. Native is kube-scheduler with its own profile and the gates on.
+// A gang whose 512 members each take all of a node's eight pairs of a GPU and a NIC at one PCIe root, on 4,000 nodes in
+// four blocks; one block has to hold it. The measured time is that of the PodGroup's attempt, not of the plan alone:
+// the allocator has assigned devices to every member at its end. Native is kube-scheduler with its own profile and the
+// gates on.
 func BenchmarkAlignedPairs(b *testing.B) {
 	for _, size := range []struct{ blocks, nodes, members, gangs int }{
 		{4, 250, 128, 3}, {4, 1000, 512, 3}, {4, 4000, 2048, 2},

@@ -13,9 +13,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// latecomers are members of groups whose shared claims are being allocated for members that went before them. In-tree refuses them
-// until that is written, and a refused PodGroup comes back by a timer only; here they stay out of the queue for as long, one of each
-// claim is remembered, and when the allocation is written or given up it brings its group back.
+// latecomers are members of groups whose shared claims are being allocated for earlier members. In-tree refuses them
+// until that is written, and a refused PodGroup returns by a timer only; here they stay out of the queue for as long,
+// one of each claim is remembered, and when the allocation is written or given up it brings its group back.
 type latecomers struct {
 	mu   sync.Mutex
 	pods map[types.UID]*corev1.Pod
@@ -40,7 +40,7 @@ func (l *latecomers) take(claim types.UID) *corev1.Pod {
 	return pod
 }
 
-// PreEnqueue keeps a member out whose claims do not exist, as in-tree does, or are being allocated.
+// PreEnqueue rejects a member whose claims do not exist, as in-tree does, or are being allocated.
 func (p *LockstepDynamicResources) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	if status := p.DynamicResources.PreEnqueue(ctx, pod); !status.IsSuccess() {
 		return status
@@ -53,7 +53,7 @@ func (p *LockstepDynamicResources) PreEnqueue(ctx context.Context, pod *corev1.P
 		return nil
 	}
 	p.latecomers.wait(claim.UID, pod)
-	if p.manager.pending(pod) == nil { // it was written in between, and nobody was woken
+	if p.manager.pending(pod) == nil { // it was written in between, and no pod was woken
 		p.latecomers.take(claim.UID)
 		return nil
 	}
@@ -63,7 +63,7 @@ func (p *LockstepDynamicResources) PreEnqueue(ctx context.Context, pod *corev1.P
 // settled brings the group back that waited for a claim.
 func (p *LockstepDynamicResources) settled(claim types.UID) {
 	if pod := p.latecomers.take(claim); pod != nil {
-		p.beside(func() { // the queue may be locked by who settles
+		p.beside(func() { // the caller may hold the queue's lock
 			p.handle.Activate(klog.Background(), map[string]*corev1.Pod{pod.Name: pod})
 		})
 	}

@@ -25,9 +25,9 @@ const Name = "LockstepDynamicResources"
 // filterTimeout is kube-scheduler's own default.
 const filterTimeout = 10 * time.Second
 
-// LockstepDynamicResources is the in-tree plugin DynamicResources, which assigns devices. What is changed is what it is shown, and
-// when members come to the queue whose claims are being allocated: for a pod whose node is planned it prepares its allocator with
-// that node's devices, not with those of the fleet, and for one that only shares what others have been given, with none.
+// LockstepDynamicResources is the in-tree plugin DynamicResources, which assigns devices, with two changes. For a pod with a
+// planned node it prepares its allocator with that node's devices, not with those of the fleet, and for one that only shares
+// devices of others with none. And members whose claims are being allocated enter the queue later.
 type LockstepDynamicResources struct {
 	*dynamicresources.DynamicResources
 
@@ -41,16 +41,16 @@ type LockstepDynamicResources struct {
 // Shared is the stock of one scheduler. The zero value has none yet.
 type Shared struct{ stock *Stock }
 
-// Stock is the stock of what the manager knows, made when it is first asked for; nil without a manager.
+// Stock is the stock of the manager's devices, made when it is first requested; nil without a manager.
 func (s *Shared) Stock(manager fwk.SharedDRAManager) *Stock {
 	if s.stock == nil && manager != nil {
 		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-		s.stock = NewStock(manager, dynamicresources.AllocatorFeatures(features))
+		s.stock = newStock(manager, dynamicresources.AllocatorFeatures(features))
 	}
 	return s.stock
 }
 
-// New returns what makes the plugin; planned is the node on which a cycle wants its pod, "" if it does not care.
+// New returns the plugin's factory; planned is the node on which a cycle wants its pod, "" for any.
 func New(
 	shared *Shared, planned func(fwk.CycleState) string, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
@@ -105,7 +105,7 @@ func (h managed) SharedDRAManager() fwk.SharedDRAManager { return h.manager }
 // Name returns the plugin's name.
 func (*LockstepDynamicResources) Name() string { return Name }
 
-// PreFilter prepares the allocator for what is still to be assigned.
+// PreFilter prepares the allocator for the devices still to be assigned.
 func (p *LockstepDynamicResources) PreFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
 ) (*fwk.PreFilterResult, *fwk.Status) {

@@ -25,10 +25,11 @@ func byName(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *resourcev
 	return claim
 }
 
-// Members of a gang that share a claim are bound side by side, and all write to it: who gets its devices, and for whom they are reserved.
-// Each write names the version that it changes. None of them is refused for another's, the gang starts at its first attempt, and what
-// comes while a write is under way is written with the next one.
+// Members of a gang that share a claim are bound side by side, and all write to it: its allocation, and the members for
+// which it is reserved. Each write names the version that it changes. No write is refused for another one, the gang
+// starts at its first attempt, and changes that arrive during a write are written with the next one.
 func TestReserve_MembersWriteTheirClaimTogether(t *testing.T) {
+	t.Parallel()
 	for name, share := range map[string]func(*schedulingv1beta1.PodGroup, []*corev1.Pod) *resourcev1.ResourceClaim{
 		"by the group's claim": shares,
 		"by name":              byName,

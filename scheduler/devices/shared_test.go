@@ -90,9 +90,10 @@ func shares(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) *resourcev
 	return claim
 }
 
-// Each clique has one domain, which the members of a gang share by a claim of their PodGroup. The first clique has no room for all,
-// and the allocator would try it first: the gang goes to where all members reach the domain that they get.
-func TestMembersThatShareADeviceReachIt(t *testing.T) {
+// Each clique has one domain, which the members of a gang share by a claim of their PodGroup. The first clique has no
+// room for all, and the allocator would try it first: the gang starts where all members reach the domain that they get.
+func TestSharedClaim_MembersReachTheDevice(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.Gang("shares", 3, "")
 	group.Annotations = nil
 	busy, holds := schedulertest.RunningGang("busy", "", schedulertest.NodeName(0, 0), schedulertest.NodeName(0, 1))
@@ -104,9 +105,10 @@ func TestMembersThatShareADeviceReachIt(t *testing.T) {
 	}
 }
 
-// A member of a group that is no gang arrives while the claim that it shares is being written for the first. It is not refused
-// meanwhile, and goes when that is done.
-func TestALateMemberWaitsForTheClaimThatIsWritten(t *testing.T) {
+// A member of a group that is no gang arrives while the claim that it shares is being written for the first. It is not
+// refused meanwhile, and starts after the write.
+func TestSharedClaim_LateMemberWaitsForTheWrite(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.Gang("shares", 2, "")
 	group.Annotations = nil
 	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{

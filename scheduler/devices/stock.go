@@ -1,6 +1,6 @@
-// Package devices puts devices into the scheduler's questions: it keeps what package dra knows in step with what the scheduler
-// knows, reads what the members of a gang claim, and lets a plan use only nodes whose devices can serve them. Which devices a
-// member gets is decided later, by the allocator of the in-tree plugin on the planned node.
+// Package devices puts devices into the scheduler's questions: it keeps the state of package dra in step with the
+// scheduler's, reads the claims of a gang's members, and lets a plan use only nodes whose devices can serve them. The
+// devices of a member are chosen later, by the allocator of the in-tree plugin on the planned node.
 package devices
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// Stock is what is published and what is taken of it, as the scheduler sees it. It is safe for concurrent use: claims are bound
-// while the next gang is planned.
+// Stock holds the published and the allocated devices, as the scheduler sees them. It is safe for concurrent use: claims are
+// bound while the next gang is planned.
 type Stock struct {
 	mu        sync.Mutex
 	manager   fwk.SharedDRAManager
@@ -27,20 +27,19 @@ type Stock struct {
 	slices    map[string]*resourcev1.ResourceSlice
 	claims    map[types.UID]*resourcev1.ResourceClaim
 	nodes     map[string]*corev1.Node
-	// pending are the names of claims whose allocation is not written yet. Those that stand for extended resources do not exist
-	// before that, so that they are in no list is no sign that they went.
+	// pending are the names of claims whose allocation is not written yet. Claims that stand for extended resources do
+	// not exist before that, so their absence from lists does not mean that they are deleted.
 	pending map[types.UID]types.NamespacedName
-	// supposed are claims of which it is supposed that they are given back.
+	// supposed are the claims that are supposed to be given back.
 	supposed map[types.UID]bool
 	// returned are the claims that are being given back, by the version that is.
 	returned map[types.UID]string
-	// vacated are ComputeDomains of which it is supposed that they have left their nodes.
+	// vacated are the ComputeDomains that are supposed to have left their nodes.
 	vacated map[types.UID]bool
 }
 
-// NewStock makes an empty stock of a cluster with these features; the manager is where the in-tree plugin looks, so that both see
-// the same.
-func NewStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
+// newStock makes an empty stock of a cluster with these features; the manager is the in-tree plugin's, so that both see the same.
+func newStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
 	return &Stock{
 		manager: manager, fitter: dra.NewFitter(features, 0), inventory: dra.NewInventory(nil), ledger: dra.NewLedger(),
 		slices: make(map[string]*resourcev1.ResourceSlice), claims: make(map[types.UID]*resourcev1.ResourceClaim),
@@ -80,7 +79,7 @@ func (s *Stock) update(nodes []fwk.NodeInfo) error {
 	return nil
 }
 
-// follow makes known what is there now, and tells what came, changed or went.
+// follow updates known to the current objects, and reports those that were added, changed or removed.
 func follow[K comparable, O any](known map[K]*O, now []*O, key func(*O) K, set func(*O), remove func(K)) {
 	for _, object := range now {
 		if k := key(object); known[k] != object {
@@ -88,7 +87,7 @@ func follow[K comparable, O any](known map[K]*O, now []*O, key func(*O) K, set f
 			set(object)
 		}
 	}
-	if len(known) == len(now) { // now is among what is known
+	if len(known) == len(now) { // now is a subset of known
 		return
 	}
 	there := make(map[K]bool, len(now))
@@ -134,15 +133,15 @@ func (o objects) Extended(name corev1.ResourceName) *resourcev1.DeviceClass {
 	return o.DeviceClassResolver().GetDeviceClass(name)
 }
 
-// narrow is what the allocator has to know for one node; false if the node is not known.
+// narrow returns the allocator's input for one node; false if the node is not known.
 func (s *Stock) narrow(node string) ([]*resourcev1.ResourceSlice, structured.AllocatedState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fleet().Narrow(node)
 }
 
-// learn takes in a claim as it is now. It is known from now on, or nobody would notice that it went, but not by this object: the
-// caches may never show it.
+// learn takes in the current version of a claim. It is known from now on, so that its deletion is noticed, but not by this
+// object: the caches may never show it.
 func (s *Stock) learn(claim *resourcev1.ResourceClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +158,7 @@ func (s *Stock) pend(uid types.UID, claim *resourcev1.ResourceClaim) {
 	s.ledger.Assume(uid, claim.Status.Allocation)
 }
 
-// settle takes in what became of such an allocation: the caches know it by now, or it is not to be.
+// settle takes in the result of such an allocation: the caches know it by now, or it is not to be.
 func (s *Stock) settle(uid types.UID, claims fwk.ResourceClaimTracker) {
 	s.mu.Lock()
 	name, known := s.pending[uid]
@@ -171,7 +170,7 @@ func (s *Stock) settle(uid types.UID, claims fwk.ResourceClaimTracker) {
 	claim, err := claims.Get(name.Namespace, name.Name)
 	if err != nil || claim.UID != uid {
 		claim = &resourcev1.ResourceClaim{}
-		claim.UID = uid // it is gone, and holds nothing
+		claim.UID = uid // the claim is deleted, and holds nothing
 	}
 	s.learn(claim)
 }

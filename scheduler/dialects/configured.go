@@ -30,14 +30,15 @@ type Row struct {
 	Group string `json:"group,omitempty"`
 	// Object describes the gang. Without one the expressions have the pod alone.
 	Object *Object `json:"object,omitempty"`
-	// Minimum is an expression of type int, at least 1: how many members start together. Variables are pod, and object if there is one.
+	// Minimum is an expression of type int, at least 1: members that start together. Variables: pod, object if there is one.
 	Minimum string `json:"minimum"`
 	// Rank is an expression of type int over pod, from 0: its place in the gang. Where it fails, the pod has no rank.
 	Rank string `json:"rank,omitempty"`
 	// Wishes are expressions of type string by the annotations that they stand for. One that fails is no wish.
 	Wishes map[string]string `json:"wishes,omitempty"`
-	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced), creates all members again (restarted), or does
-	// nothing (gone). The default is replaced for pods that a controller owns, and gone for others. Members of a gang are evicted by nothing if it is gone.
+	// OnLoss describes the gang's owner: after the loss of a member it creates the member again (replaced), creates all
+	// members again (restarted), or does nothing (gone). The default is replaced for pods that a controller owns, and
+	// gone for others. With gone, nothing evicts the gang's members.
 	OnLoss Loss `json:"onLoss,omitempty"`
 	// Status are expressions over gang by the fields of the object's status that they stand for: gang.minimum, scheduled, running, succeeded, failed, and
 	// phase (Pending, Scheduling, Running, Finished or Failed). One that fails writes nothing. It needs an object.
@@ -52,10 +53,10 @@ type Object struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ErrRow indicates a row that is no dialect. The text says which field, and what to write.
+// ErrRow indicates a row that is no dialect. The text names the field and the remedy.
 var ErrRow = errors.New("not a dialect")
 
-// cost limits what one evaluation may do: a hundred times what a row of this kind needs.
+// cost limits one evaluation: a hundred times the cost of a row of this kind.
 const cost = 100_000
 
 // Configured returns the dialect of a row.

@@ -1,5 +1,5 @@
-// Package dialects reads how controllers mark the members of a gang on pods, and how large the gang is: by which label, in which object, and what its owner does
-// when a member is lost.
+// Package dialects reads the marks of gangs on pods: for each kind of controller, the label that marks the members, the
+// object with the size of the gang, and the owner's reaction to the loss of a member.
 package dialects
 
 import (
@@ -39,14 +39,14 @@ type Dialect struct {
 	Group func(pod *corev1.Pod) string
 	// Source returns the object that describes a pod's group, in the pod's namespace. Nil if pods describe it themselves.
 	Source func(pod *corev1.Pod) Source
-	// Minimum returns how many members start together, at least 1. object is the source's content, nil without one.
+	// Minimum returns the number of members that start together, at least 1. object, the source's content, may be nil.
 	Minimum func(pod *corev1.Pod, object map[string]any) (int, error)
 	// Rank returns a pod's place in its gang, from 0. Nil if the indices of Jobs and JobSets say it.
 	Rank func(pod *corev1.Pod) (int, bool)
-	// Wishes returns annotations that stand for what the gang asks for in fields or annotations of the dialect. Nil for none.
+	// Wishes returns annotations that stand for the gang's wishes in fields or annotations of the dialect; nil for none.
 	Wishes func(pod *corev1.Pod, object map[string]any) map[string]string
-	// Loss describes the owner of a pod after its loss: of a gang whose owner creates nothing again, the scheduler evicts no member. Whether a lost
-	// member comes back it judges by pods and Jobs.
+	// Loss describes the owner of a pod after its loss: of a gang whose owner creates nothing again, the scheduler
+	// evicts no member. Pods and Jobs show the scheduler whether a lost member returns.
 	Loss func(pod *corev1.Pod) Loss
 	// Status returns the fields of the source's status that say where the gang stands. Nil for a dialect whose source says nothing of it.
 	Status func(gang Standing) map[string]any
@@ -70,7 +70,7 @@ type Mark struct {
 // Table is an ordered list of dialects: of those that mark a pod, the first counts.
 type Table []Dialect
 
-// Builtin returns the dialects that need no configuration. Those of explicit marks come before those of owners; configured ones belong in between.
+// Builtin returns the dialects that need no configuration: of explicit marks, then of owners. Configured ones lie between.
 func Builtin() (explicit, owners Table) {
 	return Table{schedulerPlugins(), kueue(), leaderWorkerSet()}, Table{jobSet(), job()}
 }
@@ -138,11 +138,11 @@ func (t Table) ByName(name string) (Dialect, bool) {
 	return t[at], true
 }
 
-// ErrNoSize indicates a mark whose object or pod does not say how many members there are.
+// ErrNoSize indicates a mark whose object or pod does not state the number of members.
 var ErrNoSize = errors.New("the gang's size cannot be read")
 
-// podGroupName returns the name of the PodGroup for a group. A group's name is a label's value or an annotation's, which may have characters that an
-// object's name must not have: then a digest keeps equal names together and others apart.
+// podGroupName returns the name of the PodGroup for a group. A group's name is a label's value or an annotation's,
+// which may have characters that an object's name must not have: then a digest replaces it, the same for equal names.
 func podGroupName(dialect, group string) string {
 	name := dialect + "." + group
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 )
 
-// scene is a pod, the object that its mark names, and what is read of them.
+// scene is a pod, the object that its mark names, and the expected reading.
 type scene struct {
 	Name   string         `json:"name"`
 	Pod    corev1.Pod     `json:"pod"`
@@ -33,7 +33,7 @@ type reading struct {
 	Wishes   map[string]string `json:"wishes,omitempty"`
 	Rank     *int              `json:"rank,omitempty"`
 	OnLoss   dialects.Loss     `json:"onLoss,omitempty"`
-	// Error is a part of what is said of a size that cannot be read.
+	// Error is a part of the message about a size that cannot be read.
 	Error string `json:"error,omitempty"`
 }
 
@@ -71,7 +71,7 @@ func all(t *testing.T) dialects.Table {
 	return slices.Concat(table, owners)
 }
 
-// A row that is no dialect is refused, with the field and what to write.
+// A row that is no dialect is refused, with the field and the remedy.
 func TestConfigured_RefusesWhatIsNoDialect(t *testing.T) {
 	for row, says := range map[string]string{
 		"{name: My_Kind, member: {labels: [a]}, minimum: '1'}":                                      `name "My_Kind"`,
@@ -113,7 +113,7 @@ func TestConfigured_LimitsExpressions(t *testing.T) {
 	}
 }
 
-// Each dialect reads what its controllers write.
+// Each dialect reads the marks that its controllers write.
 func TestTable_Read(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -195,7 +195,7 @@ func TestTable_NamesPodGroups(t *testing.T) {
 	}
 }
 
-// No dialect takes over what Lockstep's controllers state about gangs.
+// No dialect copies the annotations in which Lockstep's controllers state facts about gangs.
 func TestMark_CopiesNoFacts(t *testing.T) {
 	facts := map[string]any{
 		"lockstep.dev/queued-at": "x", "lockstep.dev/expected-end": "x", "lockstep.dev/late-members": "x",
@@ -219,7 +219,7 @@ func TestMark_CopiesNoFacts(t *testing.T) {
 	}
 }
 
-// What is done for the member for which the least is done says what becomes of the gang.
+// The gang's reaction to a loss is the least of its members' reactions.
 func TestMark_LossOf(t *testing.T) {
 	pod := func(owner string) *corev1.Pod {
 		made := &corev1.Pod{}

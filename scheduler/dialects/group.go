@@ -28,7 +28,8 @@ func Wishes() []string {
 		topology.AnnotationRequiredTopology, topology.AnnotationPreferredTopology,
 		topology.AnnotationSegmentSize, topology.AnnotationSegmentTopology, topology.AnnotationSegmentEqual,
 		topology.AnnotationSpreadTopology, topology.AnnotationSpreadMax, topology.AnnotationSpares,
-		topology.AnnotationMaxPerNode, topology.AnnotationCommunication, topology.AnnotationSweepParallelism,
+		topology.AnnotationMaxPerNode, topology.AnnotationTorusBox, topology.AnnotationCommunication,
+		topology.AnnotationSweepParallelism,
 		"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology",
 		"kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-size",
 	}

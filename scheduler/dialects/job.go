@@ -30,7 +30,7 @@ func job() Dialect {
 	}
 }
 
-// podsOf returns how many pods of a Job run at once at its start.
+// podsOf returns the number of pods of a Job that run at once at its start.
 func podsOf(spec map[string]any) int {
 	parallel := field(spec, 1, "parallelism")
 	return min(parallel, field(spec, parallel, "completions"))

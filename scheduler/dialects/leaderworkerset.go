@@ -28,7 +28,7 @@ func leaderWorkerSet() Dialect {
 			return size(pod, prefix+"size")
 		},
 		Rank: rank(prefix + "worker-index"),
-		// That the group is in one domain is kept; that no other group is there, is not.
+		// The group is placed in one domain; that no other group is there is not enforced.
 		Wishes: func(pod *corev1.Pod, _ map[string]any) map[string]string {
 			level := pod.Annotations[prefix+"exclusive-topology"]
 			if level == "" {

@@ -15,8 +15,8 @@ const native = "native"
 // NativeVersions are the versions of Kubernetes' own PodGroups that the dialect reads, the preferred first: Kubernetes 1.36 serves v1alpha2.
 func NativeVersions() []string { return []string{"v1beta1", "v1alpha2"} }
 
-// Native is the dialect of Kubernetes' own PodGroups of a version, for a scheduler that keeps gangs in custom resources. Pods that name a group by our
-// label too are those of Lockstep's controller.
+// Native is the dialect of Kubernetes' own PodGroups of a version, for a scheduler that stores gangs in custom
+// resources. Pods that name a group by our label too are those of Lockstep's controller.
 func Native(version string) Dialect {
 	return Dialect{
 		Name: native,

@@ -54,13 +54,13 @@ func rank(keys ...string) func(*corev1.Pod) (int, bool) {
 	}
 }
 
-// replicas are the labels by which controllers say which replica of which type a pod is.
+// replicas are the labels by which controllers name the type and the index of a pod's replica.
 type replicas struct {
 	types, index Keys
 }
 
-// numbered is rank for pods of replicas of some types, and of keys for others. Numbers begin at 0 in each type, so workers come after the launcher,
-// master or head, which may have no number.
+// numbered is rank for pods of replicas of some types, and of keys for others. Numbers begin at 0 in each type, so
+// workers follow the launcher, master or head, which may have no number.
 func numbered(families []replicas, keys ...string) func(*corev1.Pod) (int, bool) {
 	return func(pod *corev1.Pod) (int, bool) {
 		for _, family := range families {
@@ -103,8 +103,8 @@ func byLabel(label, resource, version, group string) func(*corev1.Pod) Source {
 	return func(pod *corev1.Pod) Source { return Source{objects, pod.Labels[label]} }
 }
 
-// owned returns a function that says what is done about a lost pod by the kind of its owner: Jobs and the like create it again, and without an
-// owner it is gone.
+// owned returns a function that maps a lost pod to the reaction of its owner, by the owner's kind: Jobs and the like
+// create it again, and without an owner it is not replaced.
 func owned(by map[string]Loss) func(*corev1.Pod) Loss {
 	return func(pod *corev1.Pod) Loss {
 		if owner := metav1.GetControllerOf(pod); owner != nil {

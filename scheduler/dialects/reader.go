@@ -29,7 +29,7 @@ func (r *Reader) reads(pod *corev1.Pod) bool {
 	return isAlias || slices.Contains(r.schedulers, pod.Spec.SchedulerName)
 }
 
-// Reading returns how a client decodes the pods of the schedulers.
+// Reading returns the settings with which a client decodes the pods of the schedulers.
 func (r *Reader) Reading() gangapi.Reading {
 	return gangapi.Reading{Marks: r.Membership, Aliases: r.aliases}
 }
@@ -45,7 +45,7 @@ func (r *Reader) Read(pod *corev1.Pod) (Mark, bool) {
 // ByName returns the dialect of a name.
 func (r *Reader) ByName(name string) (Dialect, bool) { return r.table.ByName(name) }
 
-// All returns all marks of a pod, of which the first counts.
+// All returns all marks of a pod; the first one counts.
 func (r *Reader) All(pod *corev1.Pod) []Mark {
 	if !r.reads(pod) {
 		return nil
@@ -53,7 +53,7 @@ func (r *Reader) All(pod *corev1.Pod) []Mark {
 	return r.table.All(pod)
 }
 
-// Membership returns what a pod's mark says, for the clients that decode pods with it.
+// Membership returns the content of a pod's mark, for the clients that decode pods with it.
 func (r *Reader) Membership(pod *corev1.Pod) (gangapi.Membership, bool) {
 	mark, marked := r.Read(pod)
 	if !marked {

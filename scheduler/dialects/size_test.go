@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are the kinds whose pods are gangs, each with a scene in testdata (FILE/NAME) that shows what is read of one.
+// kinds are the kinds whose pods are gangs, each with a scene in testdata (FILE/NAME) that shows its reading.
 func kinds() map[string]string {
 	return map[string]string{
 		"PodGroup v1alpha2":      "native/v1alpha2",
@@ -70,7 +70,7 @@ func scenesOf(t *testing.T, file string) []string {
 	return names
 }
 
-// Dialects stay small: sixty lines for one in Go, and twelve hundred for all kinds with what they are made of.
+// Dialects stay small: sixty lines for one in Go, and twelve hundred for all kinds with their shared code.
 func TestDialects_AreSmall(t *testing.T) {
 	const most, mostOfAll = 60, 1200
 	written := []string{"native.go", "schedulerplugins.go", "kueue.go", "leaderworkerset.go", "jobset.go", "job.go"}

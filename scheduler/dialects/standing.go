@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Phase says how far a gang is, in the words of scheduler-plugins.
+// Phase is the progress of a gang, in the words of scheduler-plugins.
 type Phase string
 
 const (
@@ -33,7 +33,7 @@ type Standing struct {
 	Scheduled, Running, Succeeded, Failed, Active int
 	// Owners are the owners of the first member, as NAMESPACE/NAME, separated by commas.
 	Owners string
-	// Since is when the gang began to wait.
+	// Since is the time at which the gang began to wait.
 	Since time.Time
 }
 
@@ -61,7 +61,7 @@ func StandingOf(minimum int, since time.Time, members ...*corev1.Pod) Standing {
 	return s
 }
 
-// Phase returns how far the gang is.
+// Phase returns the progress of the gang.
 func (s Standing) Phase() Phase {
 	switch {
 	case s.Succeeded >= s.Minimum:
@@ -76,7 +76,7 @@ func (s Standing) Phase() Phase {
 	return Pending
 }
 
-// values returns what expressions about the gang may read.
+// values returns the variables of expressions about the gang.
 func (s Standing) values() map[string]any {
 	return map[string]any{
 		"minimum":   s.Minimum,
@@ -88,8 +88,8 @@ func (s Standing) values() map[string]any {
 	}
 }
 
-// Changes returns the fields in which a status differs from what the gang's standing makes of it; none once it says that the gang is over and none of its
-// members is active: ended members are deleted sooner or later.
+// Changes returns the fields in which a status differs from the gang's standing; none once it says that the gang is
+// over and none of its members is active: ended members are deleted sooner or later.
 func (d Dialect) Changes(status map[string]any, gang Standing) map[string]any {
 	if gang.Active == 0 && d.over(status) {
 		return nil

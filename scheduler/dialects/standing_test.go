@@ -30,7 +30,8 @@ func inPhases(letters string) []*corev1.Pod {
 	return pods
 }
 
-// The status of a group says what its users expect: that of scheduler-plugins in its words, and a configured one as its row says.
+// The status of a group has the values that its users expect: that of scheduler-plugins its words, and a configured one
+// those of its row.
 func TestDialect_Status(t *testing.T) {
 	for members, want := range map[string]struct{ phase, volcano string }{
 		"":     {"Pending", "Pending"},
@@ -65,7 +66,7 @@ func TestDialect_Status(t *testing.T) {
 	}
 }
 
-// Only what differs is written, and the status of a gang that is over stays when its pods are deleted.
+// Only fields that differ are written, and the status of a gang that is over stays when its pods are deleted.
 func TestDialect_Changes(t *testing.T) {
 	of, _ := all(t).ByName("volcano")
 	for name, c := range map[string]struct {

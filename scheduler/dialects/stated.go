@@ -21,7 +21,7 @@ const (
 	AnnotationSchedulers = "lockstep.dev/schedulers"
 )
 
-// Annotations returns what the PodGroup of a mark states about its reading.
+// Annotations returns the annotations by which the PodGroup of a mark states its reading.
 func (r *Reader) Annotations(of Mark) (map[string]string, error) {
 	stated := map[string]string{AnnotationDialect: of.Dialect.Name}
 	if row := of.Dialect.Row; row != nil {
@@ -43,8 +43,8 @@ func (r *Reader) Annotations(of Mark) (map[string]string, error) {
 	return stated, nil
 }
 
-// Stated returns how the marks of a namespace's pods are read, as its PodGroups state it. What a PodGroup states counts for its namespace only: its
-// users can write it.
+// Stated returns a reader of the marks of a namespace's pods, as its PodGroups state them. A PodGroup's statement
+// counts for its namespace only: its users can write it.
 func Stated(scheduler string, groups []*schedulingv1beta1.PodGroup) *Reader {
 	explicit, owners := Builtin()
 	aliases := make(map[string]string)

@@ -1,5 +1,5 @@
-// Package eviction removes a running pod in the way that Jobs understand: the condition DisruptionTarget first, so that its
-// end counts as a disruption and not as a failure of what runs in it, then the deletion.
+// Package eviction removes a running pod in the way that Jobs understand: the condition DisruptionTarget first, so that
+// its end counts as a disruption and not as a failure of its program, then the deletion.
 package eviction
 
 import (
@@ -21,16 +21,16 @@ import (
 // Mark holds the condition and the annotations that a pod gets before its deletion.
 type Mark struct {
 	Now metav1.Time
-	// Reason is a CamelCase word, Message a sentence for people.
+	// Reason is a CamelCase word, Message a sentence for users.
 	Reason, Message string
 	// Annotations are added to those of the pod, in the same request; nil for none.
 	Annotations map[string]string
 }
 
-// Evict marks the pod and deletes it, with the pod's own grace period: two requests. A pod that is gone, or another one of its name, is no
-// error.
+// Evict marks the pod and deletes it, with the pod's own grace period: two requests. A pod that is deleted already, or
+// another one of its name, is no error.
 func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
-	if err := MarkPod(ctx, client, pod, mark); err != nil {
+	if err := markPod(ctx, client, pod, mark); err != nil {
 		return err
 	}
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
@@ -40,8 +40,9 @@ func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, ma
 	return nil
 }
 
-// MarkPod gives the pod the condition DisruptionTarget: one request. A pod that is gone, or another one of its name, is no error.
-func MarkPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
+// markPod gives the pod the condition DisruptionTarget: one request. A pod that is deleted already, or another one of
+// its name, is no error.
+func markPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
 	return MarkPodAs(ctx, client, pod, corev1.DisruptionTarget, mark)
 }
 
@@ -75,8 +76,8 @@ func MarkPodAs(
 	return nil
 }
 
-// MarkGroup says on a PodGroup that it is evicted, and has no place any more: one request. A group that is gone, or another one of its
-// name, is no error.
+// MarkGroup writes on a PodGroup that it is evicted, and has no place any more: one request. A group that is deleted
+// already, or another one of its name, is no error.
 func MarkGroup(ctx context.Context, client kubernetes.Interface, group *schedulingv1beta1.PodGroup, mark Mark) error {
 	condition := func(kind string, status metav1.ConditionStatus) metav1.Condition {
 		return metav1.Condition{

@@ -54,7 +54,7 @@ func TestWriter_RepeatsAFailedWrite(t *testing.T) {
 	}
 	fails.Store(2)
 	s.Waits(s.group, explanation.NoRoom, "4 nodes full", standing.Turn{})
-	for range 2 { // the failed note is kept for five seconds each time
+	for range 2 { // the failed note is retained for five seconds each time
 		waitFor("the failed write is to be repeated", s.clock.HasWaiters)
 		s.clock.Step(5 * time.Second)
 	}

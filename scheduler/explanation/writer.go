@@ -1,6 +1,6 @@
-// Package explanation tells people why a gang waits, and where it is: as conditions of Lockstep's own on the PodGroup and as an Event on
-// the object that owns it. The scheduler's framework would write the same text into every member instead, at every
-// attempt. Of a TrainJob's gangs, the TrainJob's controller writes the Events.
+// Package explanation reports to users why a gang waits, and where it is: as conditions of Lockstep's own on the
+// PodGroup and as an Event on the object that owns it. The scheduler's framework would write the same text into every
+// member instead, at every attempt. Of a TrainJob's gangs, the TrainJob's controller writes the Events.
 package explanation
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// Condition is the type of the condition: True while the gang waits because of what the message says.
+// Condition is the type of the condition: True while the gang waits for the reason in the message.
 const Condition = standing.Waiting
 
 // The reasons of the condition.
@@ -69,20 +69,20 @@ type Writer struct {
 	drain func()
 }
 
-// told is what is known about one gang.
+// told is the known state of one gang.
 type told struct {
 	class string
 	// goes says that the gang does not wait.
 	goes bool
-	at   time.Time
+	// lacks says that members were missing, which is over when the gang is queued.
+	lacks bool
+	at    time.Time
 	// placedAgain is the disruption after which the gang was placed again, by the instant of the group's condition. The cache shows that
 	// condition until it has seen ours, and each member of the gang is reported in the meantime.
 	placedAgain metav1.Time
-	// completeAgain is the condition that said that members were missing, which another writer writes, before they were there again.
-	completeAgain metav1.Condition
 	// until is the first instant that was named; zero if none was. Once it has passed, the same words with another instant are news.
 	until time.Time
-	// next is what came too early to be written.
+	// next is the note that arrived too early to be written.
 	next *note
 }
 
@@ -91,13 +91,13 @@ type note struct {
 	group           *schedulingv1beta1.PodGroup
 	status          metav1.ConditionStatus
 	reason, message string
-	// turn is where a gang that waits stands in the queue.
+	// turn is the position of a waiting gang in the queue.
 	turn standing.Turn
-	// place is where a gang is that does not wait; nil if that is not known.
+	// place is the place of a gang that does not wait; nil if that is not known.
 	place *standing.Place
 }
 
-// class is what two notes have in common of which the second one is no news.
+// class returns the part of a note that makes a second one with the same no news.
 func (n note) class() string {
 	class := string(n.status) + n.reason + classOf(n.message)
 	switch {
@@ -121,11 +121,12 @@ func (n note) until() time.Time {
 	return first
 }
 
-// NotAsked is the message of a gang that was not evaluated yet: its reason is NoRoom, and nobody knows whether there is room.
+// NotAsked is the message of a gang that was not evaluated yet: its reason is NoRoom, and it is unknown whether there is
+// room.
 const NotAsked = "others are before it, and are asked first"
 
-// backlog is how many explanations may wait to be written. If there are more, the API server is the bottleneck, and the
-// others come a minute later: a gang that is parked may have no other attempt for long.
+// backlog is the number of explanations that may wait to be written. If there are more, the API server is the
+// bottleneck, and the others are written a minute later: a gang that is parked may have no other attempt for long.
 const backlog = 1024
 
 // NewWriter makes a writer that works until the context ends.
@@ -145,7 +146,7 @@ func NewWriter(
 	return w
 }
 
-// next takes the next explanation that waits to be written; there is somebody who writes until it says that there is none.
+// next takes the next explanation that waits to be written; a goroutine writes until it reports that there is none.
 func (w *Writer) next() (note, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,12 +164,12 @@ func (w *Writer) Waits(group *schedulingv1beta1.PodGroup, reason, message string
 	w.tell(note{group: group, status: metav1.ConditionTrue, reason: reason, message: message, turn: turn})
 }
 
-// Queued says that others are asked before the gang, unless more than that was said about it. It is no answer: the first one that
-// comes is written at once.
+// Queued reports that others are evaluated before the gang, unless more has been reported about it. It is no answer:
+// the first answer is written at once.
 func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t := w.gangs[group.UID]; t != nil && !t.goes {
+	if t := w.gangs[group.UID]; t != nil && !t.goes && !t.lacks {
 		return
 	}
 	t := &told{}
@@ -180,12 +181,12 @@ func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 	t.at = time.Time{}
 }
 
-// Goes says that the gang was placed, and where; nil if that is not known. Of a gang that never waited nothing is written if nothing owns
-// it: that would be one more write for each, and nobody to read it.
+// Goes reports that the gang was placed, and where; nil if that is not known. For a gang that never waited and that nothing owns nothing
+// is written: that would be one more write for each, without a reader.
 func (w *Writer) Goes(group *schedulingv1beta1.PodGroup, place *standing.Place) {
 	w.mu.Lock()
 	t := w.gangs[group.UID]
-	// Without a record the group itself says whether it waits: a scheduler before this one wrote that.
+	// Without a record the group itself shows whether it waits: a scheduler before this one wrote that.
 	waited := t != nil && !t.goes || t.outdates(group) ||
 		t == nil && meta.IsStatusConditionTrue(group.Status.Conditions, Condition)
 	w.mu.Unlock()
@@ -209,23 +210,13 @@ func disruption(group *schedulingv1beta1.PodGroup) *metav1.Condition {
 	return condition
 }
 
-// lack is the condition that says that members of the gang are missing; nil without one.
-func lack(group *schedulingv1beta1.PodGroup) *metav1.Condition {
-	condition := meta.FindStatusCondition(group.Status.Conditions, Condition)
-	if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != Incomplete {
-		return nil
-	}
-	return condition
-}
-
-// outdates reports whether the gang has been evicted or incomplete since the last note that it has its nodes. t is nil for an unknown gang.
+// outdates reports whether the gang has been evicted since the last note that it has its nodes. t is nil for an unknown gang.
 func (t *told) outdates(group *schedulingv1beta1.PodGroup) bool {
-	evicted, lacked := disruption(group), lack(group)
-	return evicted != nil && (t == nil || !t.placedAgain.Equal(&evicted.LastTransitionTime)) ||
-		lacked != nil && (t == nil || t.completeAgain != *lacked)
+	evicted := disruption(group)
+	return evicted != nil && (t == nil || !t.placedAgain.Equal(&evicted.LastTransitionTime))
 }
 
-// Forget drops what is known about a gang.
+// Forget drops the state of a gang.
 func (w *Writer) Forget(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -247,7 +238,9 @@ func (w *Writer) tell(n note) {
 		t.next = nil
 		return
 	}
-	if wait := t.at.Add(pause).Sub(w.timing.Clock.Now()); wait > 0 && !goes && !t.goes {
+	// Members are missing, or are there again: that is looked at twice a minute at most, and is not put off.
+	turns := t.lacks != (n.reason == Incomplete)
+	if wait := t.at.Add(pause).Sub(w.timing.Clock.Now()); wait > 0 && !goes && !t.goes && !turns {
 		w.keep(t, n, wait)
 		return
 	}
@@ -262,7 +255,7 @@ func (w *Writer) keep(t *told, n note, wait time.Duration) {
 	t.next = &n
 }
 
-// late writes what came too early.
+// late writes a note that arrived too early.
 func (w *Writer) late(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -280,12 +273,9 @@ func (w *Writer) send(t *told, n note, class string) {
 	}
 	w.queue = append(w.queue, n)
 	t.class, t.at, t.next, t.goes = class, w.timing.Clock.Now(), nil, n.status == metav1.ConditionFalse
-	t.until = n.until()
+	t.until, t.lacks = n.until(), n.reason == Incomplete
 	if evicted := disruption(n.group); t.goes && evicted != nil {
 		t.placedAgain = evicted.LastTransitionTime
-	}
-	if lacked := lack(n.group); t.goes && lacked != nil {
-		t.completeAgain = *lacked
 	}
 	if !w.writing {
 		w.writing = true
@@ -293,7 +283,7 @@ func (w *Writer) send(t *told, n note, class string) {
 	}
 }
 
-// classOf replaces the numbers of a text by their orders of magnitude: what else is in it matters, and whether 3 or 300
+// classOf replaces the numbers of a text by their orders of magnitude: the rest of it matters, and whether 3 or 300
 // nodes are full, but not whether 300 or 301 are.
 func classOf(text string) string {
 	var b strings.Builder
@@ -314,7 +304,7 @@ func classOf(text string) string {
 	return b.String()
 }
 
-// conditions are what a note says. A gang that has its nodes is not said to be evicted any more.
+// conditions returns the conditions of a note. A gang that has its nodes is not said to be evicted any more.
 func (n note) conditions(now metav1.Time) []any {
 	condition := func(kind string, status metav1.ConditionStatus, reason, message string) any {
 		return metav1.Condition{

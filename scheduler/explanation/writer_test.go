@@ -22,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// recorder keeps whom events are about and what they say.
+// recorder records the object and the note of each Event.
 type recorder struct {
 	mu   sync.Mutex
 	said []string
@@ -99,7 +99,7 @@ func (s *stage) writes() int {
 	return n
 }
 
-func TestAGangIsToldOnceAMinuteAndOnlyNews(t *testing.T) {
+func TestWriter_WritesNewsOncePerMinute(t *testing.T) {
 	s := newStage(t)
 	s.Goes(s.group, nil) // it never waited: nothing to say
 	s.Waits(
@@ -122,7 +122,8 @@ func TestAGangIsToldOnceAMinuteAndOnlyNews(t *testing.T) {
 		t.Errorf("%d writes, want 1", n)
 	}
 
-	// News is told at once after a quiet minute; what follows waits for the minute to pass, and only the last is told.
+	// News is written at once after a quiet minute; later news waits for the minute to pass, and only the last is
+	// written.
 	s.Waits(
 		s.group,
 		explanation.NoRoom,
@@ -144,7 +145,7 @@ func TestAGangIsToldOnceAMinuteAndOnlyNews(t *testing.T) {
 	s.clock.Step(time.Second)
 	s.expect(t, metav1.ConditionTrue, "there is no such level")
 
-	// That it goes is told at once.
+	// The start is written at once.
 	s.Goes(s.group, nil)
 	s.expect(t, metav1.ConditionFalse, "the gang has its nodes")
 	s.recorder.mu.Lock()
@@ -155,8 +156,8 @@ func TestAGangIsToldOnceAMinuteAndOnlyNews(t *testing.T) {
 	}
 }
 
-// If the API server is slow, what cannot wait in the queue is told later, not never.
-func TestNothingIsLostWhenTheServerIsSlow(t *testing.T) {
+// If the API server is slow, a note that exceeds the queue is written later, not dropped.
+func TestWriter_SlowServerLosesNothing(t *testing.T) {
 	s := newStage(t)
 	open := make(chan struct{})
 	s.client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -177,8 +178,8 @@ func TestNothingIsLostWhenTheServerIsSlow(t *testing.T) {
 	s.expect(t, metav1.ConditionTrue, "needs 16 members")
 }
 
-// That others are asked first is said of a gang of which nothing is known, and gives way to the first answer.
-func TestAnAnswerTakesThePlaceOfTheQueueAtOnce(t *testing.T) {
+// A gang without a known state is reported as queued behind others, until the first answer replaces that.
+func TestWriter_AnswerReplacesQueuedAtOnce(t *testing.T) {
 	s := newStage(t)
 	s.Queued(s.group, standing.Turn{})
 	s.expect(t, metav1.ConditionTrue, "others are before it, and are asked first")
@@ -192,8 +193,8 @@ func TestAnAnswerTakesThePlaceOfTheQueueAtOnce(t *testing.T) {
 	}
 }
 
-// What the owner's controller shows of a gang: where it stands in the queue, and where it is.
-func TestAGangsStandingIsInItsConditions(t *testing.T) {
+// The conditions by which the owner's controller shows a gang: its position in the queue, and its place.
+func TestWriter_StandingIsInConditions(t *testing.T) {
 	s := newStage(t)
 	turn := standing.Turn{Position: 3}
 	s.Waits(s.group, explanation.NoRoom, "no room", turn)
@@ -216,14 +217,14 @@ func TestAGangsStandingIsInItsConditions(t *testing.T) {
 	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
 	s.says(t, standing.Queued, metav1.ConditionFalse, "the gang does not wait")
 	s.Goes(s.group, nil)              // its other members
-	time.Sleep(50 * time.Millisecond) // what is queued is written
+	time.Sleep(50 * time.Millisecond) // queued notes are written
 	if n := s.writes() - before; n != 2 {
 		t.Errorf("%d writes for a gang of which one member was told already", n)
 	}
 }
 
-// A gang that starts at once is told of if somebody owns it, who shows it.
-func TestAPlaceIsToldToAnOwner(t *testing.T) {
+// A gang that starts at once is reported if it has an owner, which shows it.
+func TestWriter_ReportsPlaceToOwner(t *testing.T) {
 	s := newStage(t)
 	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
 	orphan := s.group.DeepCopy()
@@ -252,9 +253,9 @@ func (s *stage) evict(t *testing.T) *schedulingv1beta1.PodGroup {
 	return evicted
 }
 
-// A gang that was evicted is not said to be when it has its nodes again, even the same ones, and each time anew. That is said once, though
-// its other members are reported while the cache still shows the eviction.
-func TestAnEvictedGangThatIsPlacedIsEvictedNoMore(t *testing.T) {
+// The condition of an evicted gang is cleared when it has its nodes again, even the same ones, and each time anew. That
+// is written once, though its other members are reported while the cache still shows the eviction.
+func TestWriter_PlacementClearsEviction(t *testing.T) {
 	s := newStage(t)
 	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
 	s.Goes(s.group, &place)
@@ -272,15 +273,15 @@ func TestAnEvictedGangThatIsPlacedIsEvictedNoMore(t *testing.T) {
 		if err != nil || apimeta.FindStatusCondition(now.Status.Conditions, schedulingv1beta1.DisruptionTarget) != nil {
 			t.Errorf("%v, %v", now.Status.Conditions, err)
 		}
-		time.Sleep(50 * time.Millisecond) // what is queued is written
+		time.Sleep(50 * time.Millisecond) // queued notes are written
 		if n := s.writes() - before; n != 1 {
 			t.Errorf("%d writes for a gang of four that was placed again, want 1", n)
 		}
 	}
 }
 
-// A gang that waits after a preemption is told why once, not at each attempt.
-func TestAPreemptedGangThatWaitsIsToldOnlyNews(t *testing.T) {
+// A gang that waits after a preemption gets the reason once, not at each attempt.
+func TestWriter_PreemptedGangGetsOnlyNews(t *testing.T) {
 	s := newStage(t)
 	evicted := s.evict(t)
 	before := s.writes()
@@ -289,14 +290,14 @@ func TestAPreemptedGangThatWaitsIsToldOnlyNews(t *testing.T) {
 		s.expect(t, metav1.ConditionTrue, "3 nodes are full")
 		s.clock.Step(2 * time.Minute)
 	}
-	time.Sleep(50 * time.Millisecond) // what is queued is written
+	time.Sleep(50 * time.Millisecond) // queued notes are written
 	if n := s.writes() - before; n != 1 {
 		t.Errorf("%d writes of the same text, want 1", n)
 	}
 }
 
 // The controller of TrainJobs writes their Events itself.
-func TestNoEventForATrainJob(t *testing.T) {
+func TestWriter_NoEventForTrainJob(t *testing.T) {
 	s := newStage(t)
 	s.group.OwnerReferences[0].APIVersion, s.group.OwnerReferences[0].Kind = "trainer.kubeflow.org/v1alpha1", "TrainJob"
 	s.Waits(s.group, explanation.NoRoom, "no room", standing.Turn{})

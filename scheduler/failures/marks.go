@@ -40,14 +40,15 @@ type marker struct {
 	timing  timing.Timing
 
 	mu sync.Mutex
-	// asked are the Jobs that are being asked about, with their ranks whose deletion has begun.
+	// asked are the Jobs that are being evaluated, with their ranks whose deletion has begun.
 	asked map[types.UID][]*corev1.Pod
 }
 
-// Mark gives ranks conditions by which Jobs tell why they ended, until the context ends, while acts says that this scheduler decides. Ranks that are deleted
-// while their Job goes on (by kubectl, by an agent that watches the health of nodes), and those that a kubelet refused, get DisruptionTarget. Ranks that
-// their Job deletes because it is suspended get standing.TakenAway, if a rule of the Job's asks for it. What a Job deletes because it is deleted or
-// has ended gets nothing.
+// Mark gives ranks conditions that show Jobs why they ended, until the context ends, while acts reports that this
+// scheduler decides. Ranks that are deleted while their Job continues (by kubectl, by an agent that watches the health
+// of nodes), and those that a kubelet refused, get DisruptionTarget. Ranks that their Job deletes because it is
+// suspended get standing.TakenAway, if a rule of the Job's asks for it. Ranks that a Job deletes because it is deleted
+// or has ended get nothing.
 func Mark(ctx context.Context, handle fwk.Handle, ended *members.Ended, acts func() bool, t timing.Timing) error {
 	m := &marker{
 		client: handle.ClientSet(), profile: handle.ProfileName(), acts: acts, timing: t,
@@ -93,7 +94,7 @@ func begun(pod *corev1.Pod) bool {
 	return false
 }
 
-// changed looks at a rank whose deletion has begun. A Job is asked about once for all ranks that it loses meanwhile.
+// changed looks at a rank whose deletion has begun. A Job is evaluated once for all ranks that it loses meanwhile.
 func (m *marker) changed(ctx context.Context, old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	pod, same := obj.(*corev1.Pod)
@@ -125,7 +126,7 @@ func (m *marker) ask(ctx context.Context, namespace string, owner *metav1.OwnerR
 	m.mu.Unlock()
 	switch {
 	case err != nil || job.UID != owner.UID || job.DeletionTimestamp != nil:
-	case GoesOn(job):
+	case goesOn(job):
 		m.mark(ctx, ranks[0], corev1.DisruptionTarget, Deleted, "the rank was deleted while its Job goes on")
 	case isSuspended(job) && ignoresTaken(job):
 		for _, rank := range ranks {
@@ -159,8 +160,8 @@ func (m *marker) mark(
 	}
 }
 
-// GoesOn reports whether a Job wants all its pods: it deletes none of them.
-func GoesOn(job *batchv1.Job) bool {
+// goesOn reports whether a Job wants all its pods: it deletes none of them.
+func goesOn(job *batchv1.Job) bool {
 	if job.DeletionTimestamp != nil || isSuspended(job) {
 		return false
 	}

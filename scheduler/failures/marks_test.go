@@ -19,7 +19,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// Ranks end for reasons that a Job cannot see. Which conditions tell it so, of two ranks that end in the same way, is listed.
+// Ranks end for reasons that a Job cannot see. The table lists the conditions that show them, of two ranks that end in
+// the same way.
 func TestMark(t *testing.T) {
 	deleted := func(pod *corev1.Pod) {
 		now := metav1.Now()

@@ -1,6 +1,8 @@
-// Package failures reports the first rank of a gang that failed, on the gang's PodGroup: which one, where, with what exit code and with what last words.
+// Package failures reports the first rank of a gang that failed, on the gang's PodGroup: its name, its node, its exit
+// code and its last words.
 //
-// The controller of TrainJobs shows it to users. It has no right to read pods, and when it notices that a Job has failed, the pods are being deleted.
+// The controller of TrainJobs shows it to users. It has no right to read pods, and when it notices that a Job has
+// failed, the pods are being deleted.
 package failures
 
 import (
@@ -81,8 +83,8 @@ func (r *reporter) ended(ctx context.Context, pod *corev1.Pod) {
 // skew is the tolerated difference between the clocks of controller and scheduler.
 const skew = 5 * time.Second
 
-// outOfTime reports whether a pod that is being deleted has last words, and its gang was to end before. At its deadline a job's pods are
-// deleted at once, and what they say as they end is all that is left of their logs.
+// outOfTime reports whether a pod that is being deleted has last words, and its gang was to end before. At its deadline
+// a job's pods are deleted at once, and their last words are all that is left of their logs.
 func (r *reporter) outOfTime(gang types.NamespacedName, pod *corev1.Pod) bool {
 	group, err := r.groups.PodGroups(gang.Namespace).Get(gang.Name)
 	if err != nil {

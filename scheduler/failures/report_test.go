@@ -63,7 +63,8 @@ func exits(pod *corev1.Pod, code int32, at time.Time, message string) *corev1.Po
 	return pod
 }
 
-// The first rank that failed is reported at once, and corrected if an earlier one arrives later. What is deleted or evicted did not fail by itself.
+// The first rank that failed is reported at once, and corrected if an earlier one arrives later. A rank that is deleted
+// or evicted did not fail by itself.
 func TestReport_NamesTheFirstRank(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,9 +1,10 @@
-// Package finished lets a gang go on without the members that have succeeded.
+// Package finished lets a gang continue without the members that have succeeded.
 //
-// A Job of which some pods have succeeded and one has failed makes that one again. Its PodGroup still says how many members start together, which
-// succeeded ones never will again. So the scheduler notes on the group how many of the missing members need not come, and from then on sees the group
-// with a minCount that is lower by these: this holds for all of kube-scheduler, whose own check of a placement cannot be had otherwise. Nobody else sees
-// another minCount, and a job that starts again as a whole makes pods of other owners, for which no member counts as finished.
+// A Job with some succeeded pods and a failed one makes that one again. Its PodGroup still states the number of members
+// that start together, which succeeded ones never do again. So the scheduler notes on the group the number of missing
+// members that need not arrive, and from then on sees the group with a minCount that is lower by these: this holds for
+// all of kube-scheduler, whose own check of a placement cannot be had otherwise. No other component sees another
+// minCount, and a job that starts again as a whole makes pods of other owners, for which no member counts as finished.
 package finished
 
 import (
@@ -21,7 +22,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Note says that some of the members that a gang needs by its minCount need not come. The zero value says that all have to.
+// Note says that some of the members that a gang needs by its minCount need not arrive. The zero value says that all
+// have to.
 type Note struct{ Finished, Of int32 }
 
 // String is the note as the value of topology.AnnotationFinished, "" for the zero value.
@@ -32,7 +34,7 @@ func (n Note) String() string {
 	return fmt.Sprintf("%d of %d", n.Finished, n.Of)
 }
 
-// On returns the note on a group. What cannot be read says nothing.
+// On returns the note on a group, the zero value for one that cannot be read.
 func On(group *schedulingv1beta1.PodGroup) Note {
 	var n Note
 	if _, err := fmt.Sscanf(
@@ -70,7 +72,8 @@ func Seen(group *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// MinCount returns how many members a group that Transform has seen says itself that it needs; 0 for a group that is no gang.
+// MinCount returns the number of members that a group declares to need, also if Transform has lowered it; 0 for a group
+// that is no gang.
 func MinCount(group *schedulingv1beta1.PodGroup) int {
 	gang := group.Spec.SchedulingPolicy.Gang
 	if gang == nil {
@@ -82,8 +85,8 @@ func MinCount(group *schedulingv1beta1.PodGroup) int {
 	return int(gang.MinCount)
 }
 
-// Wanted returns the note that a gang should have. present are its pods that have not ended; succeeded is how many pods of each owner have, by the
-// owner's UID.
+// Wanted returns the note that a gang should have. present are its pods that have not ended; succeeded is the number of succeeded pods of each
+// owner, by the owner's UID.
 func Wanted(group *schedulingv1beta1.PodGroup, present []*corev1.Pod, succeeded map[types.UID]int) Note {
 	needed := MinCount(group)
 	missing := needed - len(present)
@@ -111,7 +114,8 @@ func Owners(pods []*corev1.Pod) map[types.UID]metav1.OwnerReference {
 	return owners
 }
 
-// Write puts a note on the group, or takes it away: one request. A group that is gone, or another one of its name, is no error.
+// Write puts a note on the group, or takes it away: one request. A group that is deleted already, or another one of its
+// name, is no error.
 func Write(ctx context.Context, client kubernetes.Interface, group *schedulingv1beta1.PodGroup, note Note) error {
 	var value any
 	if text := note.String(); text != "" {

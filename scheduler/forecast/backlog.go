@@ -5,27 +5,28 @@ import (
 	"math"
 )
 
-// Never is the wait of what does not start by anything that is expected.
+// Never is the wait of a workload that no expected end lets start.
 const Never = math.MaxInt64
 
 // Work holds accelerators for a time.
 type Work struct {
-	// Accelerators is how many it holds.
+	// Accelerators is the number that it holds.
 	Accelerators int64
-	// Seconds is how long it runs from its start on, of what waits, or is left of it, of what runs.
+	// Seconds is the run time of waiting work, or the remaining one of running work.
 	Seconds int64
 }
 
-// Backlog is what has to end before a place is free, counted in accelerators: which nodes they are on is left out.
+// Backlog is the work that has to end before a place is free, counted in accelerators: which nodes they are on is left
+// out.
 type Backlog struct {
 	// Free is the number of accelerators that are free.
 	Free int64
-	// Running is what runs, Ahead what waits before the place, in the order in which it starts.
+	// Running is the running work, Ahead the work that waits before the place, in the order in which it starts.
 	Running, Ahead []Work
 }
 
-// Wait returns how many seconds pass until so many accelerators are free, if what waits before them starts in its order, each as soon as
-// it can, and none arrives; Never if they are more than the fleet has.
+// Wait returns the seconds until so many accelerators are free, if the workloads ahead start in their order, each as
+// soon as it can, and none arrives; Never if they are more than the fleet has.
 func (b *Backlog) Wait(accelerators int64) int64 {
 	ends := make(ending, 0, len(b.Running)+len(b.Ahead))
 	for _, w := range b.Running {

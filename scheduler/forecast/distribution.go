@@ -42,7 +42,7 @@ func (d *Distribution) sum() int64 {
 	return sum
 }
 
-// halving is how many runs later a count has lost half its weight, divided by ln 2.
+// halving is the number of runs after which a count has lost half its weight, divided by ln 2.
 const halving = 92
 
 // add counts a run, and lets all others fade.
@@ -53,7 +53,7 @@ func (d *Distribution) add(seconds int64) {
 	d[bucketOf(seconds)] += one
 }
 
-// over returns the distribution with what a broader one says, as the weight of priorRuns.
+// over returns the distribution with the counts of a broader one, as the weight of priorRuns.
 func (d *Distribution) over(broader *Distribution) Distribution {
 	out := *d
 	if all := broader.sum(); all > 0 {
@@ -64,7 +64,7 @@ func (d *Distribution) over(broader *Distribution) Distribution {
 	return out
 }
 
-// perMille is the whole of what Quantile is asked for.
+// perMille is the denominator of Quantile's argument.
 const perMille = 1000
 
 // Quantile returns the run time in seconds that so many in a thousand of the runs do not exceed, of those that take longer than they have run

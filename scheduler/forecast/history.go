@@ -9,14 +9,15 @@ import (
 // mostClasses bounds the memory of a history: a kilobyte each.
 const mostClasses = 4096
 
-// leastRuns is how many runs have to have ended before anything is predicted.
+// leastRuns is the number of runs that have to have ended before anything is predicted.
 const leastRuns = 8
 
-// priorRuns is as how many runs of a class all broader ones weigh, and as how many those of one namespace weigh at most in what is said about all
-// namespaces: a tenant who floods the history with runs moves predictions about others no more than any other tenant does.
+// priorRuns is the weight, in runs of a class, of all broader classes together, and the largest weight of one namespace
+// in predictions about all namespaces: a tenant that floods the history with runs moves predictions about others no
+// more than any other tenant does.
 const priorRuns = 8 * one
 
-// History is how long runs took. It is not safe for concurrent use.
+// History holds the durations of past runs. It is not safe for concurrent use.
 type History struct {
 	classes map[string]*class
 	// shared are the classes of whole namespaces, by size, those of all sizes under allSizes.
@@ -71,8 +72,8 @@ func (h *History) forget(keep int) {
 	}
 }
 
-// latest returns the names of so many classes: the latest of each namespace, then the second of each, and so on. A tenant who gives each run another name
-// fills what others leave, and drives out no class of theirs.
+// latest returns the names of so many classes: the latest of each namespace, then the second of each, and so on. A
+// tenant that gives each run another name fills the space that others leave, and drives out none of their classes.
 func (h *History) latest(most int) []string {
 	names := slices.SortedFunc(maps.Keys(h.classes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(h.classes[b].last, h.classes[a].last), cmp.Compare(a, b))
@@ -87,7 +88,8 @@ func (h *History) latest(most int) []string {
 	return names[:min(most, len(names))]
 }
 
-// Of returns how long runs of a key take, as far as earlier ones tell. It is empty before a few runs have ended.
+// Of returns the distribution of the run times of a key, as far as earlier runs determine it. It is empty before a few
+// runs have ended.
 func (h *History) Of(k Key) *Distribution {
 	if h.ended < leastRuns {
 		return &Distribution{}
@@ -121,8 +123,9 @@ func together(classes []*class) Distribution {
 	return out
 }
 
-// EndQuantile is the quantile of run times, in thousandths, that counts as the run time of what declares none: nine in ten end by then. An end in the middle
-// would be outlasted by every second unit, and a lease that rests on it would be late as often.
+// EndQuantile is the quantile of run times, in thousandths, that counts as the run time of a workload that declares
+// none: nine in ten end by then. An end in the middle would be outlasted by every second unit, and a lease that rests
+// on it would be late as often.
 const EndQuantile = 900
 
 // The quantiles, in thousandths, between which eight in ten lie.
@@ -131,8 +134,8 @@ const (
 	HighQuantile = 900
 )
 
-// RunTime returns how many seconds a run of a key takes at most that has run for so many already, by EndQuantile, from its start on; 0 if the history does
-// not tell.
+// RunTime returns the longest run time in seconds, by EndQuantile and from its start on, of a run of a key that has run
+// for so many already; 0 if the history has no answer.
 func (h *History) RunTime(k Key, ran int64) int64 {
 	seconds, _ := h.Of(k).Quantile(EndQuantile, ran)
 	return seconds

@@ -75,7 +75,7 @@ func TestDistribution_QuantilesHold(t *testing.T) {
 	}
 }
 
-// A key without runs of its own is predicted by what has most in common with it.
+// A key without runs of its own is predicted by the runs that have most in common with it.
 func TestHistory_BroaderClassesTell(t *testing.T) {
 	history := forecast.New()
 	short := forecast.Key{Namespace: "eval", Owner: "ci", Stem: "eval", Size: 1}
@@ -100,7 +100,7 @@ func TestHistory_BroaderClassesTell(t *testing.T) {
 	}
 }
 
-// What changed is learned within some dozens of runs.
+// A change of run times is learned within some dozens of runs.
 func TestHistory_ForgetsWhatChanged(t *testing.T) {
 	history := forecast.New()
 	key := forecast.Key{Namespace: "a", Size: 8}
@@ -168,7 +168,7 @@ func TestHistory_StateIsBounded(t *testing.T) {
 	}
 }
 
-// What somebody wrote into the ConfigMap harms nothing.
+// A user's edits of the ConfigMap harm nothing.
 func TestRestore_BadState(t *testing.T) {
 	history := forecast.Restore(forecast.State{Ended: 100, Classes: []forecast.Class{
 		{Name: "namespace//-1", Buckets: [][2]int64{{-1, 5}, {4000, 5}, {3, -7}, {8, 1 << 62}}},
@@ -182,8 +182,9 @@ func TestRestore_BadState(t *testing.T) {
 	}
 }
 
-// A tenant who floods the history with short runs, in sizes and under names of his choice, moves the predictions about ten others little, and those about a
-// namespace without runs no more than one of eleven may. None of the others' classes is driven out.
+// A tenant that floods the history with short runs, in sizes and under names of its choice, moves the predictions about
+// ten others little, and those about a namespace without runs no more than one of eleven may. None of the others'
+// classes is driven out.
 func TestHistory_OneTenantMovesLittle(t *testing.T) {
 	history := forecast.New()
 	r := rand.New(rand.NewPCG(5, 6))

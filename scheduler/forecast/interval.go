@@ -17,7 +17,7 @@ func (v *Interval) loss(waited int64) int64 {
 	return sum
 }
 
-// lossBy returns what a wait has lost that is not over: it ends after the quantiles that it has passed.
+// lossBy returns the loss so far of a wait that is not over: it ends after the quantiles that it has passed.
 func (v *Interval) lossBy(waited int64) int64 {
 	var sum int64
 	for _, q := range [3][2]int64{{v.Low, LowQuantile}, {v.Middle, perMille / 2}, {v.High, HighQuantile}} {

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Key says of which kind a run is. Runs of one key are expected to take about as long.
+// Key identifies the kind of a run. Runs of one key are expected to take about as long.
 type Key struct {
 	Namespace string
-	// Owner is who submitted it, as far as that is known; empty for unknown.
+	// Owner is the submitter, as far as that is known; empty for unknown.
 	Owner string
 	// Runtime is the name of the training runtime, or the kind of the owner.
 	Runtime string
-	// Stem is what the names of repeated submissions have in common (see Stem).
+	// Stem is the common part of the names of repeated submissions (see Stem).
 	Stem string
 	// Size is the number of accelerators.
 	Size int64
 }
 
-// Stem returns the part of a name that repeated submissions have in common: without digits, and without what generators append after the last
-// hyphen (five characters or more with a digit among them).
+// Stem returns the common part of the names of repeated submissions: without digits, and without the suffix that
+// generators append after the last hyphen (five characters or more with a digit among them).
 func Stem(name string) string {
 	if at := strings.LastIndexByte(name, '-'); at > 0 && generated(name[at+1:]) {
 		name = name[:at]
@@ -32,7 +32,7 @@ func Stem(name string) string {
 	}, name), "-.")
 }
 
-// leastGenerated is how many characters a generated suffix has at least.
+// leastGenerated is the least number of characters of a generated suffix.
 const leastGenerated = 5
 
 func generated(suffix string) bool {
@@ -60,7 +60,7 @@ func (k Key) classes() []string {
 	}
 }
 
-// join makes one name of parts, none of which has a slash.
+// join makes one name of parts without slashes.
 func join(parts ...string) string { return strings.Join(parts, "/") }
 
 // namespaceOf returns the namespace of a class.

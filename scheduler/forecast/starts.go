@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// Outlook is what is known of a wait when it begins.
+// Outlook is the state of a wait when it begins.
 type Outlook struct {
-	// Accelerators is how many the start needs.
+	// Accelerators is the number that the start needs.
 	Accelerators int64
-	// Backlog is how many seconds pass by Backlog.Wait.
+	// Backlog is the forecast of Backlog.Wait in seconds.
 	Backlog int64
-	// Oldest is for how many seconds the workload waits already that waits longest.
+	// Oldest is the wait so far, in seconds, of the workload that waits longest.
 	Oldest int64
 	// Peers names those that wait about as long (see Peers).
 	Peers string
@@ -24,16 +24,19 @@ func Peers(namespace string, priority int32) string {
 	return join(namespace, strconv.Itoa(int(priority)))
 }
 
-// Starts forecasts waits as intervals that hold as often as they claim. It looks at a wait in three ways: at earlier waits of its peers, in proportion to
-// what waits longest, and in proportion to the backlog. Of each view, how far waits were from it is counted by the size of the workload and the order of
-// magnitude of the view; waits that are not over are counted as longer than they are now (Kaplan and Meier, "Nonparametric estimation from
-// incomplete observations", JASA 53, 1958), so that long ones are not learned last. The forecast is made by earlier waits alone, by the mean of the views,
-// in logarithms, or by the waits of peers that have ended: by what had the least pinball loss of late, and loses least if those that still wait started now.
+// Starts forecasts waits as intervals with the stated probability. It has three views of a wait: earlier waits of its
+// peers, in proportion to the longest current wait, and in proportion to the backlog. For each view, the distances of
+// waits from it are counted by the size of the workload and the order of magnitude of the view; waits that are not over
+// are counted as longer than they are now (Kaplan and Meier, "Nonparametric estimation from incomplete observations",
+// JASA 53, 1958), so that long ones are not learned last. The forecast is made by earlier waits alone, by the mean of
+// the views, in logarithms, or by the waits of peers that have ended: by the way that had the least pinball loss of
+// late, and loses least if those that still wait started now.
 //
-// The outer bounds of each are shifted by what they were wrong by: a wait beyond a bound moves it outwards, any other moves it inwards, in steps whose
-// ratio is that of the chances, so that in the long run each bound is passed as often as it should be, whatever the waits are (quantile tracking:
-// Angelopoulos, Candès and Tibshirani, "Conformal PID Control for Time Series Prediction", NeurIPS 2023, proposition 1; Gibbs and Candès, "Adaptive
-// conformal inference under distribution shift", NeurIPS 2021). That a wait is beyond a bound is known when it passes the bound, not when it
+// The outer bounds of each are shifted by their errors: a wait beyond a bound moves it outwards, any other moves it
+// inwards, in steps whose ratio is that of the chances, so that in the long run each bound is passed as often as it
+// should be, whatever the waits are (quantile tracking: Angelopoulos, Candès and Tibshirani, "Conformal PID Control for
+// Time Series Prediction", NeurIPS 2023, proposition 1; Gibbs and Candès, "Adaptive conformal inference under
+// distribution shift", NeurIPS 2021). That a wait is beyond a bound is known when it passes the bound, not when it
 // ends. It is not safe for concurrent use.
 type Starts struct {
 	sizes [sizeClasses]waits
@@ -70,20 +73,20 @@ const (
 	step = 1
 	// mostShift bounds shifts, in those parts: three octaves.
 	mostShift = 3 * octave * fine
-	// lossFades is how many waits a loss is summed over.
+	// lossFades is the number of waits over which a loss is summed.
 	lossFades = 256
-	// least is added to waits, in seconds: what is shorter is no different.
+	// least is added to waits, in seconds: shorter waits are not distinguished.
 	least = 60
 	// leastLongest is the longest wait before any is known, in seconds.
 	leastLongest = 3600
 )
 
-// waits is what is known of the waits of a size class.
+// waits holds the observed waits of a size class.
 type waits struct {
-	// all counts how far waits were from each view, by logarithm, by does for each of its magnitudes.
+	// all counts the distances of waits from each view, by logarithm, by does for each of its magnitudes.
 	all [views]deviations
 	by  [views][magnitudes]deviations
-	// ways are how forecasts are made.
+	// ways are the ways of forecasting.
 	ways [ways]way
 }
 
@@ -95,7 +98,7 @@ const (
 	ways
 )
 
-// way is what is known of a way of forecasting.
+// way holds the record of a way of forecasting.
 type way struct {
 	// shifts are those of the low and the high bound, in parts of a logarithm's unit.
 	shifts [2]int64
@@ -117,7 +120,7 @@ type pending struct {
 	size  int
 	told  Interval
 	views [views]view
-	// by is what each way forecasts, over is set for its low and its high bound if the wait is known to be beyond it.
+	// by is the forecast of each way; over is set for its low and its high bound if the wait is known to be beyond it.
 	by   [ways]Interval
 	over [ways][2]bool
 }
@@ -194,8 +197,8 @@ func (p *pending) meanOf() Interval {
 	return Interval{waitOf(low / views), waitOf(middle / views), waitOf(high / views)}
 }
 
-// best returns the way with the least loss of late. What it forecasts now is held against the waits that are not over, too: to be wrong about
-// those is known before they end.
+// best returns the way with the least loss of late. Its present forecast is compared with the waits that are not over,
+// too: an error about those is known before they end.
 func (s *Starts) best(p *pending) int {
 	var losses [ways]int64
 	for i, way := range s.sizes[p.size].ways {
@@ -262,8 +265,7 @@ func (s *Starts) forecast(of *waits, p *pending, i int) {
 	v.High = min(bound(HighQuantile), s.longest*2)
 }
 
-// wide returns what is expected of deviations of which nothing is known: within an eighth and eight times the view, anything up to two days of a wait by
-// itself.
+// wide returns the expected deviations before any is observed: within an eighth and eight times the view, anything up to two days of a wait by itself.
 func wide(i int) (d Distribution) {
 	low, high := deviation(-3*octave), deviation(3*octave)
 	if i == viewPast {
@@ -316,7 +318,8 @@ func faded(later int64) int64 {
 	return weight - weight*(later%half)/(2*half)
 }
 
-// survival returns the distribution of deviations of which some have ended, and others are longer than they are now.
+// survival returns the distribution of deviations, ended ones and those of waits that still last and exceed their
+// present length.
 func survival(ended, waiting *Distribution) (out Distribution) {
 	const whole = 1 << 30
 	risk := ended.sum() + waiting.sum()

@@ -52,7 +52,8 @@ func TestStarts_IntervalsHold(t *testing.T) {
 	}
 }
 
-// Jobs that began to wait when all waits were short still wait: what is forecast next is longer, although none of them has started.
+// Jobs that began to wait when all waits were short still wait: the next forecast is longer, although none of them has
+// started.
 func TestStarts_LearnsFromWaitsThatAreNotOver(t *testing.T) {
 	s := forecast.NewStarts()
 	now := int64(0)
@@ -76,7 +77,7 @@ func TestStarts_LearnsFromWaitsThatAreNotOver(t *testing.T) {
 	}
 }
 
-// A wait keeps its forecast until it ends.
+// A wait retains its forecast until it ends.
 func TestStarts_Told(t *testing.T) {
 	s := forecast.NewStarts()
 	want := s.Tell("a", 1000, forecast.Outlook{Accelerators: 8, Backlog: 3600})
@@ -98,8 +99,8 @@ func TestStarts_Told(t *testing.T) {
 	}
 }
 
-// What was learned survives as JSON, and bad state harms nothing.
-func TestRestoreStarts(t *testing.T) {
+// The learned state survives as JSON, and bad state harms nothing.
+func TestRestoreStarts_SurvivesJSONAndBadState(t *testing.T) {
 	s := forecast.NewStarts()
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 500 {

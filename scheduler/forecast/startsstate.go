@@ -1,6 +1,7 @@
 package forecast
 
-// StartsState is what of Starts has to survive a restart: not the waits that are not over. It can be written as JSON.
+// StartsState is the part of Starts that has to survive a restart: not the waits that are not over. It can be written
+// as JSON.
 type StartsState struct {
 	// Longest is the longest wait so far, in seconds.
 	Longest int64 `json:"longest,omitempty"`
@@ -8,7 +9,7 @@ type StartsState struct {
 	Sizes []WaitsState `json:"sizes,omitempty"`
 }
 
-// WaitsState is what is known of the waits of a size class.
+// WaitsState is the state of the waits of a size class.
 type WaitsState struct {
 	// Shifts are those of the low and of the high bound of each way, in parts of 4096 of an octave.
 	Shifts []int64 `json:"shifts"`
@@ -18,7 +19,7 @@ type WaitsState struct {
 	Ended []EndedState `json:"ended,omitempty"`
 }
 
-// EndedState is how far waits were from a view.
+// EndedState holds the deviations of ended waits from a view.
 type EndedState struct {
 	// View is the number of the view, Magnitude that of its class, -1 for all.
 	View      int `json:"view"`
@@ -63,7 +64,8 @@ func (w *waits) at(view, magnitude int) *deviations {
 	return &w.by[view][magnitude]
 }
 
-// RestoreStarts returns the forecasts of a state. What there is not, and weights that are not positive, are left out.
+// RestoreStarts returns the forecasts of a state. It leaves out entries that do not exist, and weights that are not
+// positive.
 func RestoreStarts(state StartsState) *Starts {
 	s := NewStarts()
 	s.longest = min(max(state.Longest, leastLongest), 1<<40)

@@ -8,7 +8,7 @@ import (
 // MostKept bounds the classes of a State: about 150 bytes of JSON each.
 const MostKept = 2048
 
-// State is what has to survive a restart. It can be written as JSON.
+// State has to survive a restart. It can be written as JSON.
 type State struct {
 	// Ended counts the runs.
 	Ended int64 `json:"ended"`
@@ -37,7 +37,8 @@ func (h *History) State(most int) State {
 	return out
 }
 
-// Restore returns the history of a state. Buckets that there are not, weights that are not positive, and what is more than a history holds are left out.
+// Restore returns the history of a state. It leaves out buckets that do not exist, weights that are not positive, and
+// entries beyond the size of a history.
 func Restore(s State) *History {
 	h := New()
 	h.ended = max(s.Ended, 0)

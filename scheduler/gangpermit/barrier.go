@@ -18,7 +18,7 @@ import (
 type gang struct {
 	// group is the PodGroup's UID, empty until a member is at Permit: one may be lost before.
 	group types.UID
-	// need is how many members of this cycle must be here, itself included; 0 before the first comes.
+	// need is the number of members of this cycle that must be here, itself included; 0 before the first arrives.
 	need int
 	// waiting are here, in order of arrival.
 	waiting []types.UID
@@ -26,15 +26,15 @@ type gang struct {
 	watched bool
 	// failed is set when a member of this cycle was lost; it ends with the next cycle.
 	failed bool
-	// passed are the members that went through, sent back those that were rejected and are not unreserved yet.
+	// passed are the members that passed the barrier, sentBack those that were rejected and are not unreserved yet.
 	passed, sentBack sets.Set[types.UID]
-	// evicted are members that were told to go; the cache shows them as there for a while.
+	// evicted are members whose eviction has begun; the cache still shows them for a while.
 	evicted sets.Set[types.UID]
 	// abandoned is closed, and made anew, when the gang is given up half bound.
 	abandoned chan struct{}
 }
 
-// missing is how many members still have to come so that the gang can start.
+// missing returns the number of members that the gang still needs to start.
 func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
 	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
 	state, err := p.handle.PodGroupManager().PodGroupStates().Get(group.Namespace, group.Name)
@@ -43,7 +43,7 @@ func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
 	}
 	assigned := state.AssignedPods()
 	there := assigned.Len()
-	// AllPods copies a set, and large gangs come here with each member that they lose.
+	// AllPods copies a set, and large gangs call it with each member that they lose.
 	if !assigned.IsSuperset(g.passed) || g.evicted.Len() > 0 {
 		all := state.AllPods()
 		g.passed, g.evicted = g.passed.Intersection(all), g.evicted.Intersection(all)
@@ -52,10 +52,10 @@ func (p *GangPermit) missing(group *schedulingv1beta1.PodGroup, g *gang) int {
 	return minCount - there
 }
 
-// letGo allows everyone who waits, or no one if one of them does not wait any more; the last one goes with them. After it
-// the gang has what it needs: who comes later in the cycle passes at once.
+// letGo allows all waiting members, or none if one of them does not wait any more; the last one passes with them. After
+// it the gang has enough members: those that arrive later in the cycle pass at once.
 func (p *GangPermit) letGo(g *gang, last *corev1.Pod) bool {
-	// Who was deleted before this is told to nobody: gone knows only those on their way.
+	// A member that was deleted before this is not reported again: gone knows only those on their way.
 	if !p.exists(last) {
 		return false
 	}
@@ -74,13 +74,13 @@ func (p *GangPermit) letGo(g *gang, last *corev1.Pod) bool {
 	return true
 }
 
-// exists asks the informer, which knows of a deletion before anybody is told of it.
+// exists reads the informer, which has a deletion before any handler is called.
 func (p *GangPermit) exists(pod *corev1.Pod) bool {
 	known, err := p.pods.Pods(pod.Namespace).Get(pod.Name)
 	return err == nil && known.UID == pod.UID
 }
 
-// sendBack rejects everyone who waits. A member that is on its way from Permit to waiting cannot be rejected yet; it
+// sendBack rejects all waiting members. A member that is on its way from Permit to waiting cannot be rejected yet; it
 // stays in the list for the next call and, at the latest, runs into the timeout.
 func (p *GangPermit) sendBack(g *gang) {
 	var early []types.UID
@@ -114,8 +114,8 @@ func newGang() gang {
 	}
 }
 
-// forget drops the barrier of a deleted group, but not of one of the same name that came after it: our handler may be
-// told of the deletion late.
+// forget drops the barrier of a deleted group, but not that of a later one with the same name: our handler may learn of
+// the deletion late.
 func (p *GangPermit) forget(obj any) {
 	group, ok := snapshot.Deleted(obj)
 	if !ok {
@@ -158,7 +158,7 @@ func (p *GangPermit) lookLater(key types.NamespacedName, g *gang) {
 	p.timing.AfterFunc(max(p.clocks.Left(key, p.patience(key, p.limits.Grace)), leastPause), func() { p.look(key, g) })
 }
 
-// leastPause keeps a look at a gang from being repeated at once.
+// leastPause is the least time between two checks of a gang.
 const leastPause = time.Millisecond
 
 // patience returns the limit that holds for a gang.

@@ -23,9 +23,9 @@ const (
 	pausesLeft   = 6
 )
 
-// Bind binds a member of a gang. If that fails it tries again as long as the gang does not stand still for longer than its patience: other members
-// may be bound already, and a member that goes back into the queue loses its node to whoever is next. What cannot succeed is given up at once. Pods
-// that are in no gang are left to the profile's next binder.
+// Bind binds a member of a gang. If that fails it tries again as long as the gang makes progress within its patience:
+// other members may be bound already, and a member that returns to the queue loses its node to the next entity. A
+// binding that cannot succeed is given up at once. Pods that are in no gang are left to the profile's next binder.
 func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok {
@@ -110,8 +110,8 @@ func (p *GangPermit) there(key types.NamespacedName) bool {
 	return there >= int(group.Spec.SchedulingPolicy.Gang.MinCount)
 }
 
-// hopeless reports whether the API server will give the same answer again: the pod is gone, or another of its name is
-// there, or it has a node.
+// hopeless reports whether the API server will give the same answer again: the pod is deleted, or another of its name
+// exists, or it has a node.
 func hopeless(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsForbidden(err)

@@ -13,11 +13,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// binder fails as often as it is told.
+// binder fails a given number of times.
 type binder struct {
 	fails, asked int
 	err          error
-	// last is when it was asked last.
+	// last is the time of the last request.
 	last time.Time
 }
 
@@ -33,14 +33,15 @@ func (b *binder) Bind(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk
 
 func (w *world) newBinder(context.Context, fwk.Handle) (fwk.BindPlugin, error) { return &w.binder, nil }
 
-// A member whose binding fails keeps its node and is bound when that works again, within the grace.
-func TestBindingIsTriedAgain(t *testing.T) {
+// A member whose binding fails retains its node and is bound when that works again, within the grace.
+func TestGangPermit_BindRetriesWithinGrace(t *testing.T) {
+	t.Parallel()
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {
 		fails int
 		err   error
 		want  fwk.Code
-		// asked is how often the API server is asked, at most; took at most how long that takes.
+		// asked is the largest number of requests to the API server; took the longest time that one takes.
 		asked int
 		took  time.Duration
 	}{
@@ -69,7 +70,7 @@ func TestBindingIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestOtherPodsAreBoundByTheProfile(t *testing.T) {
+func TestGangPermit_BindSkipsOtherPods(t *testing.T) {
 	w, plugin := newWorld(t, 3)
 	if status := plugin.Bind(t.Context(), cycle{}, &corev1.Pod{}, "node"); !status.IsSkip() || w.binder.asked > 0 {
 		t.Errorf("a pod in no gang: %v, asked %d times", status, w.binder.asked)

@@ -1,6 +1,6 @@
 package gangpermit
 
-// Abandon and Spare are what the watch for incomplete gangs calls.
+// Abandon and Spare are called by the watch for incomplete gangs.
 var (
 	Abandon = (*GangPermit).abandon
 	Spare   = (*GangPermit).spare

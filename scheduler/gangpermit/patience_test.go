@@ -14,7 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Members at Permit go back once no other has come for the grace, and not before.
+// Members at Permit are rejected once no other has arrived for the grace, and not before.
 func TestGangPermit_StandstillAtPermit(t *testing.T) {
 	for name, test := range map[string]struct {
 		own      string
@@ -27,7 +27,7 @@ func TestGangPermit_StandstillAtPermit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, plugin := newWorld(t, 4)
 				w.annotations = map[string]string{topology.AnnotationStartPatience: test.own}
-				for i := range 3 { // each of them comes late, but not too late
+				for i := range 3 { // each of them arrives late, but not too late
 					w.permit(t, plugin, i)
 					time.Sleep(test.rejected * 2 / 3)
 					synctest.Wait()

@@ -150,12 +150,12 @@ func (p *GangPermit) Permit(
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.gang(key)
-	if g.group != "" && g.group != group.UID { // an earlier group of the same name is gone, and its members with it
+	if g.group != "" && g.group != group.UID { // an earlier group of the same name is deleted, and its members with it
 		*g = newGang()
 	}
 	g.group = group.UID
 	if g.failed {
-		p.sendBack(g) // those for whom it was too early
+		p.sendBack(g) // those that could not be rejected yet
 		return rejected(), 0
 	}
 	if g.need == 0 {
@@ -198,8 +198,8 @@ func (p *GangPermit) Reserve(_ context.Context, state fwk.CycleState, pod *corev
 	return nil
 }
 
-// Unreserve sends the gang back when a member is lost before all were here. What is undone while a group's cycle tries
-// its members was never at the barrier.
+// Unreserve sends the gang back when a member is lost before all have arrived. Reservations that a group's cycle undoes
+// while it tries its members were never at the barrier.
 func (p *GangPermit) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || state.IsPodGroupSchedulingCycle() {
@@ -209,7 +209,7 @@ func (p *GangPermit) Unreserve(_ context.Context, state fwk.CycleState, pod *cor
 	defer p.mu.Unlock()
 	g := p.gang(key)
 	g.waiting = slices.DeleteFunc(g.waiting, func(uid types.UID) bool { return uid == pod.UID })
-	p.lost(pod.UID) // what it was on its way with is over
+	p.lost(pod.UID) // if its start is under way, it fails
 	delete(p.starts, pod.UID)
 	switch {
 	case g.passed.Has(pod.UID):

@@ -22,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
-// world is what the plugin sees of the scheduler, for one gang.
+// world is the scheduler as the plugin sees it, for one gang.
 type world struct {
 	fwk.Handle
 	client      *fake.Clientset
@@ -99,7 +99,7 @@ func (s state) AllPods() sets.Set[types.UID]      { return s.all.Clone() }
 func (s state) ScheduledPodsCount() int           { return s.all.Len() }
 func (s state) AssignedPods() sets.Set[types.UID] { return s.assigned.Clone() }
 
-// cycle says whether a call belongs to the group's cycle or to the binding of one pod.
+// cycle is the state of a call: of the group's cycle, or of the binding of one pod.
 type cycle struct {
 	fwk.CycleState
 	group bool
@@ -117,7 +117,7 @@ func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.G
 		client:   fake.NewClientset(),
 	}
 	w.factory = informers.NewSharedInformerFactory(w.client, 0)
-	core := w.factory.Core().V1() // never started: its stores hold what is put there
+	core := w.factory.Core().V1() // never started: its stores hold only the objects added here
 	for i := range 10 {
 		w.all.Insert(member(i).UID)
 		if err := core.Pods().Informer().GetStore().Add(member(i)); err != nil {
@@ -147,7 +147,7 @@ func member(i int) *corev1.Pod {
 	}
 }
 
-// submit runs one cycle's Permit for the members and returns the codes; who must wait, waits.
+// submit runs one cycle's Permit for the members and returns the codes; a member that must wait, waits.
 func (w *world) submit(t *testing.T, plugin *gangpermit.GangPermit, members ...int) []fwk.Code {
 	t.Helper()
 	plugin.Reserve(t.Context(), cycle{group: true}, member(members[0]), "node")
@@ -171,14 +171,14 @@ func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...i
 	return codes
 }
 
-// end is what the binding goroutine of a pod that waited does once it is rejected.
+// end runs the binding goroutine of a waiting pod to its end once the pod is rejected.
 func (w *world) end(t *testing.T, plugin *gangpermit.GangPermit, i int) {
 	t.Helper()
 	delete(w.waiting, member(i).UID)
 	plugin.Unreserve(t.Context(), cycle{}, member(i), "node")
 }
 
-func TestMembersGoTogether(t *testing.T) {
+func TestGangPermit_MembersStartTogether(t *testing.T) {
 	tests := map[string]struct {
 		minCount int32
 		bound    []int
@@ -227,23 +227,23 @@ func TestMembersGoTogether(t *testing.T) {
 	}
 }
 
-func TestPodsOutsideGangsDoNotWait(t *testing.T) {
+func TestGangPermit_OtherPodsDoNotWait(t *testing.T) {
 	_, plugin := newWorld(t, 3)
 	if status, _ := plugin.Permit(t.Context(), cycle{}, &corev1.Pod{}, "node"); !status.IsSuccess() {
 		t.Errorf("status is %v", status)
 	}
 }
 
-func TestLostMemberSendsTheGangBack(t *testing.T) {
+func TestGangPermit_LostMemberRejectsGang(t *testing.T) {
 	w, plugin := newWorld(t, 4)
 	w.submit(t, plugin, 0, 1)
-	w.end(t, plugin, 2) // its Reserve failed: it never came to Permit
+	w.end(t, plugin, 2) // its Reserve failed: it never reached Permit
 	for uid, pod := range w.waiting {
 		if !pod.rejected {
 			t.Errorf("%s still waits", uid)
 		}
 	}
-	// The rest of the cycle is rejected, also while the rejected ones are not yet gone.
+	// The rest of the cycle is rejected, also while the rejected ones have not left yet.
 	if got := w.permit(t, plugin, 3, 4); !slices.Equal(got, []fwk.Code{fwk.Unschedulable, fwk.Unschedulable}) {
 		t.Errorf("codes are %v", got)
 	}
@@ -258,8 +258,8 @@ func TestLostMemberSendsTheGangBack(t *testing.T) {
 	}
 }
 
-// A member may be lost before any other has come to the barrier: the others must not wait for it.
-func TestMemberLostBeforeAnyPermitSendsTheGangBack(t *testing.T) {
+// A member may be lost before any other has arrived at the barrier: the others must not wait for it.
+func TestGangPermit_LossBeforePermitRejectsGang(t *testing.T) {
 	w, plugin := newWorld(t, 3)
 	plugin.Unreserve(t.Context(), cycle{}, member(0), "node")
 	want := []fwk.Code{fwk.Unschedulable, fwk.Unschedulable}
@@ -268,7 +268,7 @@ func TestMemberLostBeforeAnyPermitSendsTheGangBack(t *testing.T) {
 	}
 }
 
-func TestTimeoutSendsTheGangBack(t *testing.T) {
+func TestGangPermit_TimeoutRejectsGang(t *testing.T) {
 	w, plugin := newWorld(t, 3)
 	w.submit(t, plugin, 0, 1)
 	w.end(t, plugin, 0) // the framework rejected it and forgot that it waited
@@ -281,7 +281,7 @@ func TestTimeoutSendsTheGangBack(t *testing.T) {
 	}
 }
 
-func TestGangIsNotLetGoWithoutAMemberThatWaited(t *testing.T) {
+func TestGangPermit_RejectedWaiterRejectsGang(t *testing.T) {
 	w, plugin := newWorld(t, 3)
 	w.submit(t, plugin, 0, 1)
 	delete(w.waiting, member(0).UID) // rejected; its Unreserve is on the way
@@ -293,7 +293,7 @@ func TestGangIsNotLetGoWithoutAMemberThatWaited(t *testing.T) {
 	}
 }
 
-func TestMembersThatWentCountUntilTheyAreGone(t *testing.T) {
+func TestGangPermit_AllowedMembersCountUntilDeleted(t *testing.T) {
 	w, plugin := newWorld(t, 2)
 	w.submit(t, plugin, 0, 1) // both go; their bindings are not confirmed yet
 	if got := w.submit(t, plugin, 2); !slices.Equal(got, []fwk.Code{fwk.Success}) {
@@ -305,8 +305,9 @@ func TestMembersThatWentCountUntilTheyAreGone(t *testing.T) {
 	}
 }
 
-// A member that is about to be evicted does not count. It counts again if its eviction fails: the others would wait for one that never comes.
-func TestMemberWhoseEvictionFailedCounts(t *testing.T) {
+// A member that is about to be evicted does not count. It counts again if its eviction fails: the others would wait for
+// one that never arrives.
+func TestGangPermit_FailedEvictionCountsMember(t *testing.T) {
 	gang := types.NamespacedName{Namespace: "ns", Name: "g"}
 	for name, test := range map[string]struct {
 		spared bool

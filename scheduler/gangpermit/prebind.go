@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// start is the members that Permit let go together, on their way to their nodes. Whatever can fail before a pod is bound
-// (a device that cannot be allocated, a volume that does not come) fails for all of them.
+// start is the members that Permit let go together, on their way to their nodes. Whatever can fail before a pod is
+// bound (a device that cannot be allocated, a volume that is never attached) fails for all of them.
 type start struct {
 	of *gang
 	// members that have not been bound to go yet, left of them not ready.
@@ -36,7 +36,7 @@ func (p *GangPermit) begin(g *gang, members []types.UID) {
 	}
 }
 
-// set lets the members of a start go on. Nothing holds them any more.
+// set lets the members of a start continue. Nothing holds them any more.
 func (p *GangPermit) set(s *start) {
 	for _, uid := range s.members {
 		if p.starts[uid] == s {
@@ -46,8 +46,8 @@ func (p *GangPermit) set(s *start) {
 	close(s.ready)
 }
 
-// lost fails the start of a member, if it is on its way. Each of its members is told when it comes by. From now on none of
-// them counts as one that went: who is back first must wait for the others.
+// lost fails the start of a member, if it is on its way. Each member of the start learns of that when it arrives. From
+// now on none of them counts as passed: the first one to return must wait for the others.
 func (p *GangPermit) lost(uid types.UID) {
 	s := p.starts[uid]
 	if s == nil || over(s) {
@@ -114,7 +114,7 @@ func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.
 	}
 	s.nodes[node] = true
 	if _, err := p.nodes.Get(node); err != nil {
-		p.lost(pod.UID) // it went away before this; nodeGone knows only those of members that are ready
+		p.lost(pod.UID) // deleted before this; nodeGone knows only the nodes of members that are ready
 	}
 	if s.left--; s.left == 0 && !over(s) {
 		p.set(s)

@@ -10,7 +10,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/gangpermit"
 )
 
-// prebind lets members come to the last barrier and returns a channel with what each is told.
+// prebind sends members to the last barrier and returns a channel with the code that each receives.
 func prebind(ctx context.Context, plugin *gangpermit.GangPermit, members ...int) <-chan fwk.Code {
 	told := make(chan fwk.Code, len(members))
 	for _, i := range members {
@@ -19,7 +19,7 @@ func prebind(ctx context.Context, plugin *gangpermit.GangPermit, members ...int)
 	return told
 }
 
-// expect reads what n members are told.
+// expect reads the codes that n members receive.
 func expect(t *testing.T, told <-chan fwk.Code, n int, want fwk.Code) {
 	t.Helper()
 	for range n {
@@ -39,7 +39,7 @@ func bubble(t *testing.T, test func(t *testing.T, w *world, plugin *gangpermit.G
 	})
 }
 
-func TestMembersAreBoundWhenAllAreReady(t *testing.T) {
+func TestGangPermit_PreBindWaitsForAllMembers(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		told := prebind(t.Context(), plugin, 0, 1)
@@ -49,14 +49,14 @@ func TestMembersAreBoundWhenAllAreReady(t *testing.T) {
 		}
 		expect(t, prebind(t.Context(), plugin, 2), 1, fwk.Success)
 		expect(t, told, 2, fwk.Success)
-		// Who is not among them does not wait: a single pod, or one more member than the gang needs.
+		// A pod that is not among them does not wait: a single pod, or one more member than the gang needs.
 		expect(t, prebind(t.Context(), plugin, 7), 1, fwk.Success)
-		// What happens to one of them now does not concern the others.
+		// A later failure of one of them does not concern the others.
 		plugin.Unreserve(t.Context(), cycle{}, member(0), "node")
 	})
 }
 
-func TestAMemberLostOnTheWayHoldsTheOthersBack(t *testing.T) {
+func TestGangPermit_PreBindRejectsAfterLoss(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		told := prebind(t.Context(), plugin, 0)
@@ -67,13 +67,13 @@ func TestAMemberLostOnTheWayHoldsTheOthersBack(t *testing.T) {
 		for _, i := range []int{0, 2} {
 			plugin.Unreserve(t.Context(), cycle{}, member(i), "node")
 		}
-		// The next time all of them come through.
+		// The next time all of them pass.
 		w.submit(t, plugin, 0, 1, 2)
 		expect(t, prebind(t.Context(), plugin, 0, 1, 2), 3, fwk.Success)
 	})
 }
 
-func TestAMemberThatNeverComesHoldsNobodyForEver(t *testing.T) {
+func TestGangPermit_PreBindEndsAfterGrace(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		expect(t, prebind(t.Context(), plugin, 0, 1), 2, fwk.Unschedulable) // after the grace

@@ -18,20 +18,21 @@ func (p *GangPlacement) PreScore(
 		state.Write(choiceKey, &choice{plan.choose(pod.Name, feasible)})
 		return nil
 	}
-	if !p.avoids(pod) {
+	if !p.sampler.avoids(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
 }
 
-// choice is the node that a member is to have. Left to the in-tree scores, a tie would be broken by chance.
+// choice is the node of a member. Left to the in-tree scores, a tie would be broken at random.
 type choice struct{ node string }
 
 // Clone returns the choice itself.
 func (c *choice) Clone() fwk.StateData { return c }
 
-// Score keeps pods that need no accelerator off the nodes that have some, while there are others: a gang that waits for
-// whole racks would have to wait for them too. In-tree scoring does not see resources that a pod does not ask for.
+// Score steers pods that need no accelerator away from the nodes that have some, while there are others: a gang that
+// waits for whole racks would have to wait for them too. In-tree scoring does not see resources that a pod does not
+// request.
 func (p *GangPlacement) Score(
 	_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo,
 ) (int64, *fwk.Status) {
@@ -41,11 +42,8 @@ func (p *GangPlacement) Score(
 		}
 		return fwk.MinScore, nil
 	}
-	offered := node.GetAllocatable().GetScalarResources()
-	for _, name := range p.memory.accelerators {
-		if offered[name] > 0 {
-			return fwk.MinScore, nil
-		}
+	if p.sampler.offersAccelerators(node) {
+		return fwk.MinScore, nil
 	}
 	return fwk.MaxScore, nil
 }

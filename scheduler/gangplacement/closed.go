@@ -1,19 +1,22 @@
 package gangplacement
 
 import (
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// offKey is where a cycle keeps what keeps its pod off nodes, if the framework chooses its node.
+// offKey is the key of a cycle's off, if the framework chooses the node of its pod.
 const offKey fwk.StateKey = Name + "/off"
 
-// off is what keeps a pod off nodes: what closes them, each with its rule, and leases of earlier entities.
+// off bars a pod from nodes: the marks that close them, each with its rule, and leases of earlier entities.
 type off struct {
 	closed map[string]string
 	guard  *waiting.Guard
@@ -24,8 +27,8 @@ func (o *off) Clone() fwk.StateData { return o }
 
 // keepOff looks for nodes that the pod of a cycle without a plan may not use. Most of the time there are none.
 func (p *GangPlacement) keepOff(state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	marked, leasing := p.memory.isMarked(), p.queue.Leasing()
-	if !marked && !leasing {
+	closed, leasing := p.closed.any(), p.queue.Leasing()
+	if !closed && !leasing {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	x, err := p.reader.Single(pod, nodes)
@@ -33,7 +36,7 @@ func (p *GangPlacement) keepOff(state fwk.CycleState, pod *corev1.Pod, nodes []f
 		return fwk.AsStatus(err)
 	}
 	found := &off{}
-	if marked {
+	if closed {
 		view, err := p.reader.View(waiting.Asked{Waiting: []*corev1.Pod{pod}, Nodes: nodes})
 		if err != nil {
 			return fwk.AsStatus(err)
@@ -67,76 +70,52 @@ func isOff(state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) string {
 	return ""
 }
 
-func (m *memory) isMarked() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.marked) > 0
+// closedNodes follows the nodes that marks or conditions close to new pods.
+type closedNodes struct {
+	// rules select the marks and conditions that close a node. They never change.
+	rules nodehealth.Rules
+
+	// mu guards nodes: event handlers change them, and the scheduling loop reads their number.
+	mu sync.Mutex
+	// nodes holds the UIDs of the closed nodes.
+	nodes sets.Set[types.UID]
 }
 
-// followNodes keeps count of the nodes that are marked, and of those with accelerators.
-func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
-	follow := func(obj any) {
-		if node, ok := obj.(*corev1.Node); ok {
-			p.mark(node)
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: follow,
-		UpdateFunc: func(old, obj any) {
-			p.forgive(old, obj)
-			follow(obj)
-		},
-		DeleteFunc: func(obj any) {
-			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = missed.Obj
-			}
-			if node, ok := obj.(*corev1.Node); ok {
-				p.queue.NodeGone(node.Name)
-				p.memory.mu.Lock()
-				defer p.memory.mu.Unlock()
-				delete(p.memory.changed, node.Name)
-				delete(p.memory.marked, node.UID)
-				p.memory.strikes.Forgive(node.Name)
-				p.memory.kinds.remove(node.Name)
-			}
-		},
-	}
+func newClosedNodes(rules nodehealth.Rules) *closedNodes {
+	return &closedNodes{rules: rules, nodes: sets.New[types.UID]()}
 }
 
-// forgive forgets the strikes against a node that an administrator has opened again.
-func (p *GangPlacement) forgive(old, obj any) {
-	before, ok := old.(*corev1.Node)
-	after, same := obj.(*corev1.Node)
-	if ok && same && before.Spec.Unschedulable && !after.Spec.Unschedulable {
-		p.memory.mu.Lock()
-		defer p.memory.mu.Unlock()
-		p.memory.strikes.Forgive(after.Name)
-	}
+// any reports whether at least one node is closed.
+func (c *closedNodes) any() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes.Len() > 0
 }
 
-func (p *GangPlacement) mark(node *corev1.Node) {
-	p.queue.Node(node)
-	_, marked := p.health.Of(node)
-	p.memory.mu.Lock()
-	defer p.memory.mu.Unlock()
-	p.memory.changed[node.Name] = node.ResourceVersion
-	p.memory.kinds.remove(node.Name)
-	p.kindOf(node).Insert(node.Name)
-	if marked {
-		p.memory.marked[node.UID] = struct{}{}
+// nodeChanged notes whether a node that was added or updated is closed.
+func (c *closedNodes) nodeChanged(node *corev1.Node) {
+	_, closed := c.rules.Of(node)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if closed {
+		c.nodes.Insert(node.UID)
 	} else {
-		delete(p.memory.marked, node.UID)
+		c.nodes.Delete(node.UID)
 	}
 }
 
-// marks are the nodes that are closed.
-type marks map[types.UID]struct{}
+// nodeDeleted forgets a deleted node.
+func (c *closedNodes) nodeDeleted(node types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes.Delete(node)
+}
 
-// reopened is for pods that were kept off: what closed the node is over, or is another thing.
-func (p *GangPlacement) reopened(_ klog.Logger, _ *corev1.Pod, old, obj any) (fwk.QueueingHint, error) {
+// reopened is the hint for pods that a closed node refused: the node is open, or is closed for another reason.
+func (c *closedNodes) reopened(_ klog.Logger, _ *corev1.Pod, old, obj any) (fwk.QueueingHint, error) {
 	before, ok := old.(*corev1.Node)
 	after, same := obj.(*corev1.Node)
-	if ok && same && p.health.Same(before, after) {
+	if ok && same && c.rules.Same(before, after) {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

@@ -8,16 +8,15 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
-	"github.com/lockstep-project/lockstep/scheduler/metrics"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// refusal is why a gang is not placed: for the condition, for people, and for counting.
+// refusal is the reason for which a gang is not placed: for the condition, for users, and for counting.
 type refusal struct{ reason, message, rule string }
 
 // refusalOf says why the gang waits.
-func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refusal {
+func refusalOf(x *waiting.Question, out waiting.Outcome) refusal {
 	if turn := out.Wait.Sweep; turn != nil {
 		return refusal{explanation.SweepTurn, turn.String(), ruleSweep}
 	}
@@ -35,8 +34,8 @@ func (p *GangPlacement) refusalOf(x *waiting.Question, out waiting.Outcome) refu
 	return no
 }
 
-// besideLeases is for a gang that has room, but not beside the places of earlier ones. It names those of the gang's own namespace: what
-// others have is no business of who reads it.
+// besideLeases explains a gang that has room, but not beside the places of earlier ones. It names those of the gang's
+// own namespace: the names of others are no business of its readers.
 func besideLeases(namespace string, w contention.Wait) string {
 	var names []string
 	others := 0
@@ -77,7 +76,7 @@ func leaseOf(out waiting.Outcome) string {
 	return "; a place is reserved for it in " + l.Within.String() + standing.EstimatedAt(instant(l.Instant))
 }
 
-// turnOf is where a gang with a lease stands in the queue, but for its position.
+// turnOf returns the turn in the queue of a gang with a lease, but for its position.
 func turnOf(l *contention.Lease) standing.Turn {
 	if l == nil || l.Reason != contention.Head && l.Reason != contention.Preemption {
 		return standing.Turn{}
@@ -89,7 +88,7 @@ func turnOf(l *contention.Lease) standing.Turn {
 	return turn
 }
 
-// placeOf is where a plan puts a gang: nothing is known of it if the filters chose other nodes.
+// placeOf returns the place of a plan: unknown if the filters chose other nodes.
 func placeOf(plan *plan) *standing.Place {
 	at := plan.placed.Placement
 	if plan.held < len(plan.pins) || len(at.Nodes) == 0 {
@@ -104,37 +103,21 @@ func placeOf(plan *plan) *standing.Place {
 
 func instant(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
 
-// tell explains a refusal. What would be without the victims of a preemption concerns no one, and an elastic gang that would take more members does not wait. lease is the gang's own, nil for none.
-func (p *GangPlacement) tell(q question, no refusal, lease *contention.Lease) {
+// recordRefusal explains a refusal, except in a dry run without victims, which concerns no user, and for an elastic gang
+// that would take more members, which does not wait. lease is the gang's own, nil for none.
+func (p *GangPlacement) recordRefusal(q question, no refusal, lease *contention.Lease) {
 	if q.fleet == withoutVictims || q.grows() {
 		return
 	}
 	turn, id := turnOf(lease), waiting.IDOf(q.key)
 	turn.Position = p.queue.Position(id)
-	if told, ok := p.queue.Foreseen(id); ok && no.reason == explanation.NoRoom {
+	if start, ok := p.queue.Foreseen(id); ok && no.reason == explanation.NoRoom {
 		no.message += standing.Start{
-			Low: instant(
-				told.At + told.Low,
-			),
-			Middle: instant(told.At + told.Middle),
-			High:   instant(told.At + told.High),
+			Low:    instant(start.At + start.Low),
+			Middle: instant(start.At + start.Middle),
+			High:   instant(start.At + start.High),
 		}.String()
 	}
 	p.explain.Waits(q.group, no.reason, no.message, turn)
-	metrics.Shortfalls.WithLabelValues(no.rule).Inc()
-}
-
-// countStart counts how good a lease's instant was.
-func (p *GangPlacement) countStart(expected time.Time) {
-	late := p.clock.Since(expected)
-	switch {
-	case expected.IsZero():
-		metrics.Reservations.WithLabelValues(metrics.ReservationOpen).Inc()
-		return
-	case late > 0:
-		metrics.Reservations.WithLabelValues(metrics.ReservationLate).Inc()
-	default:
-		metrics.Reservations.WithLabelValues(metrics.ReservationKept).Inc()
-	}
-	metrics.ReservationError.Observe(late.Abs().Seconds())
+	p.metrics.countShortfall(no.rule)
 }

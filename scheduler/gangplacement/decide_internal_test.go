@@ -10,7 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// A gang that waits for the places of others is told the names of its own namespace's, and how many there are of other tenants'.
+// The message of a gang that waits for the places of others names those of its own namespace, and the number of those
+// of other tenants.
 func TestBesideLeases_NamesNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	id := func(namespace, name string) contention.ID {

@@ -79,7 +79,8 @@ func shuffled(objects []runtime.Object, seed uint64) []runtime.Object {
 	return objects
 }
 
-func TestSameSnapshotSameResult(t *testing.T) {
+func TestGangPlacement_SameSnapshotSameResult(t *testing.T) {
+	t.Parallel()
 	const bound = 40 // all gangs but the one of nine in a clique of eight
 	first := digestOf(t, schedulertest.NewCluster(t, shuffled(mixed(), 0)), bound)
 	for seed := range uint64(9) {
@@ -90,7 +91,8 @@ func TestSameSnapshotSameResult(t *testing.T) {
 }
 
 // The same where the filters refused the plan, so that the framework chooses.
-func TestSameSnapshotSameResultAfterARefusal(t *testing.T) {
+func TestGangPlacement_SameResultAfterRefusal(t *testing.T) {
+	t.Parallel()
 	objects := func() []runtime.Object {
 		noisy := schedulertest.ServicePod("noisy", schedulertest.NodeName(0, 2), map[string]string{"app": "noisy"})
 		group, members := schedulertest.GangWith("avoids", 5, "clique", schedulertest.AvoidApp("noisy"))

@@ -4,13 +4,17 @@ import (
 	"fmt"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// followDevices tells the queue of changes that may help a gang: devices that are published, and devices that are given back.
-func (p *GangPlacement) followDevices() error {
-	changed := func(any) { p.queue.Settling() }
-	resources := p.handle.SharedInformerFactory().Resource().V1()
+// followDevices reports to the queue changes that may help a gang: devices that are published, and devices that are
+// given back.
+func followDevices(informers informers.SharedInformerFactory, queue *waiting.Queue) error {
+	changed := func(any) { queue.Settling() }
+	resources := informers.Resource().V1()
 	published := cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) }, DeleteFunc: changed,
 	}
@@ -20,7 +24,7 @@ func (p *GangPlacement) followDevices() error {
 			before, ok := old.(*resourcev1.ResourceClaim)
 			after, same := now.(*resourcev1.ResourceClaim)
 			if ok && same && before.Status.Allocation != nil && after.Status.Allocation == nil {
-				p.queue.Settling()
+				queue.Settling()
 			}
 		},
 		DeleteFunc: changed,

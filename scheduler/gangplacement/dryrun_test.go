@@ -59,6 +59,7 @@ func ghosts(t *testing.T) (*schedulertest.Cluster, *waiting.Queue, map[string][]
 // The first node of the scheduler's list is deleted while a gang waits that preemption looked at last: the gang starts, and gives its
 // reservation back.
 func TestGangPlacement_FirstNodeGoes(t *testing.T) {
+	t.Parallel()
 	c, queue, gangs := ghosts(t)
 	c.DeletePods(t, gangs["busy"])
 	c.DeletePods(t, gangs["low"])
@@ -70,6 +71,7 @@ func TestGangPlacement_FirstNodeGoes(t *testing.T) {
 
 // After that the next gang without room gets a reservation, and a later one does not pass it.
 func TestGangPlacement_NoGhostHasTheReservation(t *testing.T) {
+	t.Parallel()
 	c, queue, gangs := ghosts(t)
 	c.DeletePods(t, gangs["busy"])
 	c.DeletePods(t, gangs["low"])

@@ -14,7 +14,8 @@ import (
 )
 
 // A host port is nothing that the plan knows. It is taken on one node of the clique that the plan prefers.
-func TestFiltersRefuseThePlan(t *testing.T) {
+func TestFilters_RefusedPlanIsReplaced(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		members int
 		want    int // clique
@@ -52,7 +53,8 @@ func TestFiltersRefuseThePlan(t *testing.T) {
 
 // A gang that may go anywhere is planned on a node whose filters refuse it. The framework finds another one, and not the one beside it that an
 // administrator has closed to new gangs, which no filter of kube-scheduler's knows.
-func TestLooserPlacementKeepsOffClosedNodes(t *testing.T) {
+func TestFilters_FallbackAvoidsClosedNodes(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(1, 4)
 	for _, node := range nodes {
 		if node.Name == schedulertest.NodeName(0, 2) {
@@ -78,8 +80,8 @@ func TestLooserPlacementKeepsOffClosedNodes(t *testing.T) {
 	}
 }
 
-// What only the framework's filters know, the plan does not: it has to find out. Whatever it planned first, a gang ends
-// whole where the filters let it, within the time that WaitBound gives, or waits.
+// The plan does not know the rules that only the framework's filters know: it has to find out. Whatever it planned
+// first, a gang ends whole where the filters let it, within the time that WaitBound gives, or waits.
 
 // refused is in the condition of a gang that no placement can pass the filters with.
 const refused = "refused by the scheduler's filters"
@@ -103,7 +105,7 @@ func inOneClique(t *testing.T, nodes []string) string {
 }
 
 // A noisy service runs on one node of the clique that the plan prefers.
-func TestGangKeepsAwayFromANoisyNeighbor(t *testing.T) {
+func TestPodAntiAffinity_GangAvoidsNoisyNeighbor(t *testing.T) {
 	t.Parallel()
 	noisy := schedulertest.ServicePod("noisy", schedulertest.NodeName(0, 2), map[string]string{"app": "noisy"})
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), noisy)
@@ -136,7 +138,7 @@ func TestGangKeepsAwayFromANoisyNeighbor(t *testing.T) {
 }
 
 // The members must be where their cache is. All nodes of the other cliques refuse them.
-func TestGangGoesToItsCache(t *testing.T) {
+func TestPodAffinity_GangFollowsItsCache(t *testing.T) {
 	for name, fleet := range map[string]struct{ cliques, size int }{
 		"two cliques that the gang fills":      {2, 4},
 		"four cliques with room for two of it": {4, 8},
@@ -164,8 +166,8 @@ func TestGangGoesToItsCache(t *testing.T) {
 	}
 }
 
-// A gang whose cache runs nowhere waits and is told so; the cache comes, and it goes.
-func TestGangWaitsForItsCache(t *testing.T) {
+// A gang whose cache runs nowhere waits, and its message says so; the cache is created, and the gang starts.
+func TestPodAffinity_GangWaitsForItsCache(t *testing.T) {
 	t.Parallel()
 	c := schedulertest.NewCluster(t, zoned(schedulertest.Cliques(2, 4)))
 	group, members := schedulertest.GangWith("cached", 4, "clique", schedulertest.SeekApp("cache", "example.com/hall"))
@@ -186,7 +188,7 @@ func TestGangWaitsForItsCache(t *testing.T) {
 }
 
 // Members that bear no other member on their host: the plan, which does not know, packs four on each.
-func TestOneMemberForEachHost(t *testing.T) {
+func TestPodAntiAffinity_OneMemberPerHost(t *testing.T) {
 	alone := func(p *corev1.Pod) {
 		p.Labels["app"] = "alone"
 		schedulertest.SetRequest(p, schedulertest.GPU, "1")
@@ -228,7 +230,8 @@ func evenly(p *corev1.Pod) {
 	}}
 }
 
-func TestMembersWithASpreadConstraint(t *testing.T) {
+func TestTopologySpread_MembersDivideEvenly(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(3, 4))
 	group, members := schedulertest.GangWith("even", 6, "", evenly)
 	c.Create(t, group, members)
@@ -242,7 +245,7 @@ func TestMembersWithASpreadConstraint(t *testing.T) {
 }
 
 // Even division over cliques and one clique for all contradict each other.
-func TestContradictionWaits(t *testing.T) {
+func TestTopologySpread_ContradictionWaits(t *testing.T) {
 	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4))
 	group, members := schedulertest.GangWith("torn", 4, "clique", evenly)

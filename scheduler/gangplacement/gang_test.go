@@ -17,6 +17,7 @@ import (
 
 // A fleet of more nodes than kube-scheduler looks at for one pod: pods without accelerators still keep off the nodes that have some.
 func TestGangPlacement_FewPlainNodesAreFound(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(30, 6)
 	for i := range 3 {
 		plain := nodes[i].DeepCopy()
@@ -42,7 +43,8 @@ func TestGangPlacement_FewPlainNodesAreFound(t *testing.T) {
 	}
 }
 
-func TestGangsArePlacedWholeInRankOrder(t *testing.T) {
+func TestGangPlacement_WholeInRankOrder(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(4, 10))
 	fits, members := schedulertest.Gang("fits", 10, "clique")
 	large, tooMany := schedulertest.Gang("large", 11, "clique")
@@ -66,8 +68,9 @@ func TestGangsArePlacedWholeInRankOrder(t *testing.T) {
 	}
 }
 
-// Every wish of the design's table is kept on any PodGroup, whoever made it.
-func TestWishesAreKept(t *testing.T) {
+// Every wish of the design's table is honored on any PodGroup, regardless of its creator.
+func TestAnnotations_HonoredOnAnyPodGroup(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		wishes map[string]string
 		want   []string
@@ -97,8 +100,10 @@ func TestWishesAreKept(t *testing.T) {
 	}
 }
 
-// A wish that cannot be read, or kept by any fleet like this, keeps its gang waiting with that explanation. Others go on.
-func TestWrongWishesAreExplained(t *testing.T) {
+// A gang with a wish that cannot be read, or that no fleet like this can fulfill, waits with that explanation. Others
+// start.
+func TestAnnotations_WrongValuesAreExplained(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 5))
 	for name, test := range map[string]struct {
 		key, value, want string
@@ -120,7 +125,8 @@ func TestWrongWishesAreExplained(t *testing.T) {
 }
 
 // Pods that need no accelerator keep off the nodes that have some, as long as there are others.
-func TestPodsWithoutAcceleratorsKeepOff(t *testing.T) {
+func TestGangPlacement_PlainPodsAvoidAccelerators(t *testing.T) {
+	t.Parallel()
 	plain := schedulertest.Cliques(1, 1)[0]
 	plain.Name, plain.Labels = "plain", nil
 	delete(plain.Status.Allocatable, schedulertest.GPU)
@@ -141,7 +147,8 @@ func TestPodsWithoutAcceleratorsKeepOff(t *testing.T) {
 	}
 }
 
-func TestNativeConstraintOnAnyLabel(t *testing.T) {
+func TestSchedulingConstraints_AcceptAnyLabel(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(4, 5))
 	group, members := schedulertest.Gang("racked", 8, "")
 	group.Annotations = nil
@@ -162,7 +169,8 @@ func TestNativeConstraintOnAnyLabel(t *testing.T) {
 	}
 }
 
-func TestGroupsThatAreNoGangs(t *testing.T) {
+func TestGangPlacement_BasicGroupsAreNoGangs(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))
 	group, members := schedulertest.Gang("basic", 3, "")
 	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{
@@ -172,7 +180,8 @@ func TestGroupsThatAreNoGangs(t *testing.T) {
 	c.WaitBound(t, members[:2]) // two nodes: two of the three start
 }
 
-func TestLostMemberStaysInTheDomain(t *testing.T) {
+func TestReplacement_StaysInTheDomain(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4))
 	group, members := schedulertest.Gang("torn", 3, "clique")
 	running := members[:2]
@@ -190,7 +199,8 @@ func TestLostMemberStaysInTheDomain(t *testing.T) {
 //	before  c0: 0 1 2 3 . .     c1: 4 5 6 7 . .
 //	lost    c0: 0 - - 3 . .     c1: 4 5 - 7 . .
 //	after   c0: 0     3 1 2     c1: 4 5   7 6 .
-func TestSeveralLostMembersComeBackByOnePlan(t *testing.T) {
+func TestReplacement_SeveralMembersByOnePlan(t *testing.T) {
+	t.Parallel()
 	var nodes []string
 	for rank := range 8 {
 		nodes = append(nodes, schedulertest.NodeName(rank/4, rank%4))

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -24,16 +23,17 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// question is what one cycle asks.
+// question is the question of one cycle.
 type question struct {
 	group  *schedulingv1beta1.PodGroup
 	key    types.NamespacedName
 	parent *fwk.Placement
 	fleet  fleet
-	// waiting are the members to place, running those that have nodes, needed how many of the waiting have to be placed.
+	// waiting are the members to place, running those that have nodes, needed the number of the waiting that have to be
+	// placed.
 	waiting, running []*corev1.Pod
 	needed           int
-	// told is the number of nodes that the framework is told of.
+	// told is the number of nodes that is reported to the framework.
 	told int
 	// began is the time when the question was asked.
 	began time.Time
@@ -52,10 +52,13 @@ func (p *GangPlacement) GeneratePlacements(
 	}
 	q := question{
 		group: group, key: types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, parent: parent,
-		waiting: info.GetUnscheduledPods(), running: p.running(group), began: p.clock.Now(),
+		waiting: info.GetUnscheduledPods(), running: runningMembers(p.handle.SnapshotSharedLister(), group),
+		began: p.clock.Now(), fleet: fleetOf(ctx),
 	}
-	q.fleet = p.fleetOf(ctx, q.key)
-	q.told = p.memory.nodesAtFirst(q)
+	if q.fleet == asItIs {
+		p.preemption.end(q.key)
+	}
+	q.told = p.history.nodesAtFirst(q)
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
 	if len(q.waiting) == 0 {
 		return &fwk.GeneratePlacementsResult{}, nil
@@ -76,13 +79,14 @@ func (p *GangPlacement) GeneratePlacements(
 		return nil, status
 	}
 	if q.fleet == asItIs || dryrun.PlanOf(ctx) != nil {
-		p.clearOthers(plan, q)
+		p.nominations.clearOthers(plan, q)
 	}
-	p.clearNominations(plan, q.waiting)
-	p.memory.remember(q, plan)
+	p.nominations.clear(plan, q.waiting)
+	p.history.remember(q, plan)
+	p.suspicion.planned(q, plan)
 	if q.fleet == withoutVictims &&
 		dryrun.PlanOf(ctx) == nil { // else the queue leases the place, and calls the gang itself
-		p.poke(q, plan)
+		p.preemption.scheduleRewake(q.key, plan)
 	}
 	state.Write(planKey, plan)
 	return &fwk.GeneratePlacementsResult{Placements: plan.placements()}, nil
@@ -90,18 +94,18 @@ func (p *GangPlacement) GeneratePlacements(
 
 // answer plans the gang, or says why it waits.
 func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState, q question) (*plan, *fwk.Status) {
-	refused, failed := p.memory.takeRefusals(q, p.clock.Now())
-	p.restore(ctx, q.parent)
+	refused, failed := p.barred(q, p.clock.Now())
+	p.restorer.restore(ctx, q.parent)
 	x, err := p.read(ctx, q, refused)
 	if err != nil {
 		return p.cannotAsk(ctx, q, err)
 	}
-	p.logFamilies(ctx)
+	p.metrics.logFamilies(ctx)
 	if q.fleet == withoutVictims {
 		return p.dryRun(ctx, q, x)
 	}
-	x.Lags = p.memory.lags(x.View)
-	p.gauge(p.clock.Now(), x.Room(), x.Choices[0].Gang)
+	x.Lags = p.versions.lags(x.View)
+	p.metrics.measureFleet(x.Room(), x.Choices[0].Gang)
 	if len(q.running) == 0 {
 		p.queue.EndHold(waiting.IDOf(q.key), contention.LateMember)
 	}
@@ -114,20 +118,27 @@ func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState
 		return nil, status
 	}
 	if failed {
-		p.tell(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters}, nil)
+		p.recordRefusal(q, refusal{explanation.Refused, fmt.Sprintf(planFailed, len(refused)), ruleFilters}, nil)
 	}
-	p.observePlacement(ctx, q, x.View, out.Placed.Placement)
+	p.metrics.observePlacement(ctx, q, x.View, out.Placed.Placement)
 	plan := p.newPlan(x, out.Placed.Gang, out.Placed.Placement, q)
-	p.memory.coming = plan
+	p.coming = plan
 	return plan, nil
 }
 
-// read reads the gang's question. What happened to pods on nodes does not bar them to a gang that would have no place without them, were all nodes
-// empty: it would wait for the end of the quarantine, and not for anybody's room.
+// barred returns the nodes that the gang may not use, each with its rule, for its failed plans and for the failures and
+// refusals of pods there. It reports whether the gang's last plan failed.
+func (p *GangPlacement) barred(q question, now time.Time) (barred map[string]string, failed bool) {
+	barred, failed = p.history.takeRefusals(q)
+	return p.suspicion.bar(barred, q, now), failed
+}
+
+// read reads the gang's question. Failures and refusals of pods on nodes do not bar these to a gang that would have no
+// place without them, were all nodes empty: it would wait for the end of the quarantine, and not for room.
 func (p *GangPlacement) read(ctx context.Context, q question, refused map[string]string) (*waiting.Question, error) {
 	asked := waiting.Asked{
 		Group: q.group, Waiting: q.waiting, Running: q.running, Nodes: q.parent.Nodes, Refused: refused,
-		Spoken: p.spoken(q), Now: q.began,
+		Spoken: p.nominations.reserved(q), Now: q.began,
 	}
 	x, err := p.reader.Read(ctx, asked)
 	if err != nil || len(q.running) > 0 || !slices.ContainsFunc(slices.Collect(maps.Values(refused)), forHealth) {
@@ -149,13 +160,13 @@ func (p *GangPlacement) dryRun(ctx context.Context, q question, x *waiting.Quest
 	}
 	answer := p.queue.Trial(x)
 	if answer.Refusal != nil {
-		p.memory.drop(q)
+		p.history.drop(q)
 		return nil, infeasible(q)
 	}
 	return p.newPlan(x, answer.Gang, answer.Placement, q), nil
 }
 
-// waits says why the gang waits, and hands what has to be evicted for it to preemption.
+// waits says why the gang waits, and hands the units that have to be evicted for it to preemption.
 func (p *GangPlacement) waits(
 	ctx context.Context, state fwk.PodGroupCycleState, q question, x *waiting.Question, out waiting.Outcome,
 ) *fwk.Status {
@@ -163,14 +174,14 @@ func (p *GangPlacement) waits(
 		p.explain.Queued(q.group, standing.Turn{Position: p.queue.Position(waiting.IDOf(q.key))})
 	}
 	if out.Deferred {
-		metrics.Shortfalls.WithLabelValues(ruleTurn).Inc()
-		p.observe(ctx, q, metrics.ResultWaits, "why", "earlier entities are evaluated first")
+		p.metrics.countShortfall(ruleTurn)
+		p.metrics.observe(ctx, q, metrics.ResultWaits, "reason", "earlier entities are evaluated first")
 		return rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
 	}
 	if p.reader.Stock != nil {
 		p.reader.Stock.GiveBack(ctx, p.returns, q.group, q.waiting, q.running)
 	}
-	// What was refused may be possible by the next attempt, and nothing else is.
+	// A refused placement may be possible by the next attempt; no other one is.
 	p.explainWait(ctx, q, x, out)
 	state.Write(waiting.NeedsKey, &waiting.Needs{Question: x, Outcome: out})
 	if len(out.Preempted) > 0 || q.mayMove() {
@@ -184,61 +195,22 @@ func (q question) mayMove() bool { return len(q.running) > 0 && q.needed > 0 }
 
 // explainWait says why a gang waits.
 func (p *GangPlacement) explainWait(ctx context.Context, q question, x *waiting.Question, out waiting.Outcome) {
-	p.memory.drop(q)
-	no := p.refusalOf(x, out)
-	p.tell(q, no, out.Lease)
-	p.observe(ctx, q, metrics.ResultWaits, "why", no.message)
+	p.history.drop(q)
+	no := refusalOf(x, out)
+	p.recordRefusal(q, no, out.Lease)
+	p.metrics.observe(ctx, q, metrics.ResultWaits, "reason", no.message)
 }
 
 // cannotAsk lets a gang wait whose request cannot be read, and says why; anything else is a fault of ours.
 func (p *GangPlacement) cannotAsk(ctx context.Context, q question, err error) (*plan, *fwk.Status) {
 	if !errors.Is(err, waiting.ErrRequest) {
-		p.observe(ctx, q, metrics.ResultError)
+		p.metrics.observe(ctx, q, metrics.ResultError)
 		return nil, fwk.AsStatus(err)
 	}
-	p.tell(q, refusal{explanation.WrongRequest, waiting.Request(err), ruleRequest}, nil)
+	p.recordRefusal(q, refusal{explanation.WrongRequest, waiting.Request(err), ruleRequest}, nil)
 	if q.fleet == asItIs {
 		p.queue.Wrong(q.group)
 	}
-	p.observe(ctx, q, metrics.ResultWrong)
+	p.metrics.observe(ctx, q, metrics.ResultWrong)
 	return nil, infeasible(q)
-}
-
-// running are the members that have nodes in this cycle's snapshot, but for those that are being deleted: a member that starts
-// now would start without them.
-func (p *GangPlacement) running(group *schedulingv1beta1.PodGroup) []*corev1.Pod {
-	state, err := p.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
-	if err != nil {
-		return nil // the group has no pods yet
-	}
-	return slices.DeleteFunc(state.ScheduledPods(), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
-}
-
-// logFamilies logs the label families of the fleet when they change.
-func (p *GangPlacement) logFamilies(ctx context.Context) {
-	if found := p.reader.Indices.Found(); found != p.memory.found {
-		p.memory.found = found
-		klog.FromContext(ctx).Info("Detected topology labels", "families", found)
-	}
-}
-
-// clearNominations drops the nominations of members that are now planned elsewhere: they would hold room twice.
-func (p *GangPlacement) clearNominations(plan *plan, waiting []*corev1.Pod) {
-	for _, pod := range waiting {
-		if pin := plan.pins[pod.Name]; pin == nil || pin.node != pod.Status.NominatedNodeName {
-			p.handle.DeleteNominatedPodIfExists(pod)
-		}
-	}
-}
-
-// clearOthers drops the nominations on planned nodes of gangs that wait for victims of the queue: the filters would count them, and
-// the queue has found that their leases do not bind this gang.
-func (p *GangPlacement) clearOthers(plan *plan, q question) {
-	for _, node := range plan.exact.Nodes {
-		for _, other := range p.handle.NominatedPodsForNode(node.Node().Name) {
-			if group, ok := snapshot.GroupOf(other.GetPod()); ok && group != q.key && !p.memory.preempts(group) {
-				p.handle.DeleteNominatedPodIfExists(other.GetPod())
-			}
-		}
-	}
 }

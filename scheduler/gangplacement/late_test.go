@@ -14,7 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// launcher is the late member of a gang, as it is announced and as it comes.
+// launcher returns the late member of a gang: its announcement, and its pod.
 func launcher(t *testing.T, gang string) (announced string, comes *corev1.Pod) {
 	t.Helper()
 	comes = schedulertest.Pod(gang+"-launcher", "1")
@@ -30,8 +30,10 @@ func launcher(t *testing.T, gang string) (announced string, comes *corev1.Pod) {
 	return string(text), comes
 }
 
-// Workers take 12 of the 16 GPUs of a clique, the launcher that comes later needs one. Fifteen are taken when it comes.
-func TestPlaceOfALateMemberIsHeld(t *testing.T) {
+// Workers take 12 of the 16 GPUs of a clique, the launcher that arrives later needs one. Fifteen are taken when it
+// arrives.
+func TestLateMembers_LauncherPlaceIsReserved(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"by the scheduler that placed the others": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
@@ -43,7 +45,7 @@ func TestPlaceOfALateMemberIsHeld(t *testing.T) {
 			if restart {
 				c.Restart(t)
 			}
-			// A gang is asked first: it makes a scheduler that starts remember what it holds.
+			// A gang is evaluated first: this makes a scheduler that starts remember the slots that it holds.
 			greedy, four := schedulertest.Gang("greedy", 1, "clique")
 			c.Create(t, greedy, four)
 			c.WaitRejected(t, "greedy")
@@ -65,7 +67,8 @@ func TestPlaceOfALateMemberIsHeld(t *testing.T) {
 }
 
 // Four workers take all of the clique. Without a place for the launcher, for which they would wait, they do not start.
-func TestGangWaitsForThePlaceOfItsLateMember(t *testing.T) {
+func TestLateMembers_GangWaitsForLauncherPlace(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	group, workers := schedulertest.Gang("mpi", 4, "clique")
 	text, _ := launcher(t, "mpi")
@@ -81,8 +84,9 @@ func TestGangWaitsForThePlaceOfItsLateMember(t *testing.T) {
 	}
 }
 
-// A late member that cannot be read keeps its gang waiting.
-func TestWrongLateMembersAreExplained(t *testing.T) {
+// A late member that cannot be read makes its gang wait.
+func TestLateMembers_MalformedListIsExplained(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	group, members := schedulertest.Gang("wrong", 2, "clique")
 	group.Annotations[topology.AnnotationLateMembers] = `{"name":"launcher"}`

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// What the looser placement costs a gang whose plan holds. With a node cap there is none; whole-node members are placed
-// alike with and without the cap.
+// BenchmarkLoosePlacement measures the cost of the looser placement for a gang whose plan holds. With a node cap there
+// is none; whole-node members are placed alike with and without the cap.
 func BenchmarkLoosePlacement(b *testing.B) {
 	const size, gangs, rounds = 64, 8, 16
 	c, _ := schedulertest.NewBenchmarkCluster(b, schedulertest.Cliques(4, 128))
@@ -47,7 +47,7 @@ func BenchmarkLoosePlacement(b *testing.B) {
 				slices.Reverse(measured)
 			}
 			for _, m := range measured {
-				time.Sleep(200 * time.Millisecond) // until the scheduler has seen that the last ones are gone
+				time.Sleep(200 * time.Millisecond) // until the scheduler has seen the last ones deleted
 				m.t.Measure(b, gangs, m.what)
 			}
 		}

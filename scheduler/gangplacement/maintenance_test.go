@@ -28,9 +28,10 @@ func says(node *corev1.Node, status corev1.ConditionStatus) {
 	node.Status.Conditions = []corev1.NodeCondition{{Type: "GPUMissing", Status: status}}
 }
 
-// Two cliques of four. One node of the first is marked; the value of the mark says how much is closed, to gangs and to pods in
-// none, and the same if it is a taint.
-func TestMaintenanceClosesANodeOrItsDomain(t *testing.T) {
+// Two cliques of four. One node of the first is marked; the value of the mark sets whether the node or its domain is
+// closed, to gangs and to pods in none, and a taint has the same effect.
+func TestMaintenance_ClosesNodeOrDomain(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		mark  func(*corev1.Node)
 		gangs []int // sizes, each in one clique, one after the other
@@ -76,9 +77,10 @@ func TestMaintenanceClosesANodeOrItsDomain(t *testing.T) {
 	}
 }
 
-// A clique was closed while a gang ran in it. The gang stays; another one waits, and is told why; a single pod waits too, but
-// one that tolerates the mark goes there. When the mark is taken away both start.
-func TestWhatRunsStaysUnderMaintenance(t *testing.T) {
+// A clique was closed while a gang ran in it. The gang stays; another one waits, with the reason in its message; a
+// single pod waits too, but one that tolerates the mark starts there. When the mark is taken away both start.
+func TestMaintenance_RunningGangStays(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(1, 4)
 	annotated(nodes[slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == "c0-n3" })], "clique")
 	group, members := schedulertest.RunningGang("runs", "clique", "c0-n0", "c0-n1")
@@ -114,9 +116,10 @@ func TestWhatRunsStaysUnderMaintenance(t *testing.T) {
 	c.WaitBound(t, append(slices.Clone(two), single))
 }
 
-// A health agent says that a node lacks a GPU. A gang that needs all nodes waits, and is told why, and so does a single pod; a pod that tolerates it
-// goes there to look. When the agent takes it back, both start.
-func TestUnhealthyNodeIsClosedAndOpensAgain(t *testing.T) {
+// A health agent reports that a node lacks a GPU. A gang that needs all nodes waits, with the reason in its message,
+// and so does a single pod; a pod that tolerates it starts there to inspect. When the agent takes it back, both start.
+func TestNodeHealth_UnhealthyNodeClosesAndReopens(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(1, 2)
 	says(schedulertest.FindNode(nodes, "c0-n1"), corev1.ConditionTrue)
 	c := schedulertest.NewCluster(t, nodes)

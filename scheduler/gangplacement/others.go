@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -39,17 +37,20 @@ func (p *GangPlacement) considerOthers(ctx context.Context, q question, before *
 	}
 }
 
-// otherOf returns what a waiting gang asks in the cycle of another one. It is false if it has to have a cycle of its own: it lost members, is
-// not complete, was refused by filters, preempts in-tree, claims devices, or is of another profile.
+// otherOf returns the question of a waiting gang in the cycle of another one. It is false if the gang needs a cycle of
+// its own: it lost members, is not complete, was refused by filters, preempts in-tree, claims devices, or is of another
+// profile.
 func (p *GangPlacement) otherOf(id contention.ID, of question) (question, bool) {
 	key, _ := waiting.NameOf(id)
 	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
-	if err != nil || group.Spec.SchedulingPolicy.Gang == nil || p.memory.hasRecord(key) {
+	if err != nil || group.Spec.SchedulingPolicy.Gang == nil ||
+		p.preemption.waits(key) || p.history.hasRefusals(key) {
 		return question{}, false
 	}
 	q := question{
-		group: group, key: key, parent: of.parent, running: p.running(group), waiting: p.missing(group),
-		began: p.clock.Now(),
+		group: group, key: key, parent: of.parent, began: p.clock.Now(),
+		running: runningMembers(p.handle.SnapshotSharedLister(), group),
+		waiting: waitingMembers(p.handle.SnapshotSharedLister(), group),
 	}
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
 	if len(q.waiting) == 0 || len(q.waiting) < q.needed || q.mayMove() ||
@@ -61,13 +62,13 @@ func (p *GangPlacement) otherOf(id contention.ID, of question) (question, bool) 
 
 // consider evaluates a gang in the cycle of another one. It is false if the gang has a cycle of its own next.
 func (p *GangPlacement) consider(ctx context.Context, q question) bool {
-	barred, _ := p.memory.takeRefusals(q, q.began)
+	barred, _ := p.barred(q, q.began)
 	x, err := p.read(ctx, q, barred)
 	if err != nil {
 		p.queue.Call(waiting.IDOf(q.key))
 		return false
 	}
-	x.Lags = p.memory.lags(x.View)
+	x.Lags = p.versions.lags(x.View)
 	if len(q.running) == 0 {
 		p.queue.EndHold(waiting.IDOf(q.key), contention.LateMember)
 	}
@@ -76,13 +77,4 @@ func (p *GangPlacement) consider(ctx context.Context, q question) bool {
 		p.explainWait(ctx, q, x, out)
 	}
 	return ok
-}
-
-// hasRecord reports whether the gang's last attempts have to be learned from: its plan was refused, or it waits for the victims of in-tree
-// preemption.
-func (m *memory) hasRecord(gang types.NamespacedName) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.refused[gang.String()]
-	return m.preempting[gang] != nil || known != nil && (known.now.last != nil || len(known.now.nodes) > 0)
 }

@@ -19,9 +19,10 @@ type slow struct{ clock.RealClock }
 
 func (s slow) Since(at time.Time) time.Duration { return s.RealClock.Since(at) + 100*time.Millisecond }
 
-// When a cycle has taken long, the other gangs that wait are evaluated in cycles of their own. What becomes free is still offered to all
-// of them, in their order, and the last is the first that fits.
+// When a cycle has taken long, the other gangs that wait are evaluated in cycles of their own. Freed room is still
+// offered to all of them, in their order, and the last is the first that fits.
 func TestGangPlacement_SlowEvaluationsAreSpreadOverCycles(t *testing.T) {
+	t.Parallel()
 	running, members := schedulertest.RunningGang("runs", "", schedulertest.CliqueNodes(0, 4)...)
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4), running, members)
 	ctx, cancel := context.WithCancel(t.Context())

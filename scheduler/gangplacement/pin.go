@@ -20,10 +20,10 @@ func (p *GangPlacement) PreFilter(
 ) (*fwk.PreFilterResult, *fwk.Status) {
 	plan := cyclePlan(state)
 	if plan == nil {
-		p.searchSome(pod)
+		p.sampler.searchSome(pod)
 		return nil, p.keepOff(state, pod, nodes)
 	}
-	p.searchAll()
+	p.sampler.searchAll()
 	switch p.current(plan) {
 	case plan.exact:
 		pin := plan.pins[pod.Name]
@@ -76,7 +76,7 @@ func (*GangPlacement) Filter(_ context.Context, state fwk.CycleState, pod *corev
 	return fwk.NewStatus(fwk.Unschedulable, "planned on another node")
 }
 
-// filterUnpinned keeps a pod whose node the framework chooses off what it may not use.
+// filterUnpinned rejects a node that a pod may not use, if the framework chooses the pod's node.
 func filterUnpinned(state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	plan := cyclePlan(state)
 	if plan == nil { // not a member of a planned gang
@@ -96,13 +96,13 @@ func filterUnpinned(state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *f
 }
 
 // Reserve counts the members that the planned placement holds. Outside the group's cycle it is the real reservation:
-// the gang starts, and what its nodes refused before does not matter any more.
+// the gang starts, and earlier refusals of its nodes do not matter any more.
 func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	plan := cyclePlan(state)
 	if plan == nil {
 		if group, ok := snapshot.GroupOf(pod); ok && !state.IsPodGroupSchedulingCycle() {
-			p.memory.forget(group.String())
-			p.goes(group, node)
+			p.history.gangPlaced(group)
+			p.memberStarts(group, node)
 		} else if !ok {
 			p.queue.Started(waiting.IDOfPod(pod), []string{node})
 		}
@@ -120,14 +120,14 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 	return nil
 }
 
-// goes reports that a member of the gang starts. The first one ends the gang's wait.
-func (p *GangPlacement) goes(key types.NamespacedName, node string) {
+// memberStarts reports to the queue that a member of the gang starts. The first one ends the gang's wait.
+func (p *GangPlacement) memberStarts(key types.NamespacedName, node string) {
 	expected, leased := p.queue.Started(waiting.IDOf(key), []string{node})
 	if leased {
-		p.countStart(expected)
+		p.metrics.observeStart(expected)
 	}
 	var place *standing.Place
-	if plan := p.starts(key); plan != nil {
+	if plan := p.takePlan(key); plan != nil {
 		p.queue.HoldLate(plan.question, plan.placed)
 		place = placeOf(plan)
 	}
@@ -136,8 +136,18 @@ func (p *GangPlacement) goes(key types.NamespacedName, node string) {
 	}
 }
 
-// Unreserve tells the queue of room that is given back before it was used: no event of the API tells of it. A plan lasts
-// one cycle, so its trials need no undoing.
+// takePlan returns the plan of a gang whose first member starts; nil for another member.
+func (p *GangPlacement) takePlan(gang types.NamespacedName) *plan {
+	plan := p.coming
+	if plan == nil || plan.placed.ID != waiting.IDOf(gang) {
+		return nil
+	}
+	p.coming = nil
+	return plan
+}
+
+// Unreserve reports to the queue that room is given back unused: no event of the API reports that. A plan lasts one
+// cycle, so its trials need no undoing.
 func (p *GangPlacement) Unreserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, _ string) {
 	if !state.IsPodGroupSchedulingCycle() {
 		p.queue.Again()

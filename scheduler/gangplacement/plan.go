@@ -16,6 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
 const (
@@ -30,14 +31,15 @@ const (
 	loose   = "loose"
 )
 
-// plan is what one cycle decided for one gang.
+// plan is the decision of one cycle for one gang.
 type plan struct {
 	pins map[string]*pin // by pod name
 	// exact holds the planned nodes and no other; loose is nil if it would hold the same nodes.
 	exact, loose *fwk.Placement
 	// room are the nodes of loose that the gang may use, in tree order.
 	room []fwk.NodeInfo
-	// everywhere is the one of them that is the whole snapshot, which the framework does not tell from no placement.
+	// everywhere is the one of them that is the whole snapshot, which the framework does not distinguish from no
+	// placement.
 	everywhere *fwk.Placement
 	// held counts the pins that were reserved.
 	held int
@@ -48,17 +50,17 @@ type plan struct {
 	// tried, which most plans never need.
 	looks map[string]uint64
 	order map[string]int
-	// question is what the plan answers, and with what.
+	// question is the plan's question, and its inputs.
 	question *waiting.Question
 	placed   contention.Placed
-	// guard keeps the looser placement off leased capacity; nil if no lease binds the gang.
+	// guard excludes leased capacity from the looser placement; nil if no lease binds the gang.
 	guard *waiting.Guard
 }
 
 // pin is the node of one member.
 type pin struct {
 	node string
-	// look is what the node was like when it was chosen.
+	// look is the digest of the node when it was chosen.
 	look uint64
 	// tried is set when the filters were asked, held when the node was reserved.
 	tried, held atomic.Bool
@@ -137,7 +139,7 @@ func planOf(state fwk.PodGroupCycleState) *plan {
 	return out
 }
 
-// placed is the part of the snapshot's concrete type that tells which placement is being tried.
+// placed is the part of the snapshot's concrete type that identifies the placement being tried.
 type placed interface{ GetPlacement() *fwk.Placement }
 
 // newPlan returns the plan that gives the members of a question their nodes.
@@ -163,7 +165,7 @@ func (p *GangPlacement) newPlan(
 	for _, at := range slices.Compact(nodes) {
 		out.exact.Nodes = append(out.exact.Nodes, view.Infos[at])
 	}
-	// Without a way to tell the placements apart there must be only one.
+	// Without a way to distinguish the placements there must be only one.
 	if _, ok := p.handle.SnapshotSharedLister().(placed); ok && loosens(gang) {
 		out.loosen(view, q.parent)
 	}
@@ -194,7 +196,7 @@ func (p *plan) loosen(view snapshot.View, all *fwk.Placement) {
 // loosens reports whether the framework may choose the nodes itself: it knows the required domain, since it is offered no
 // other node, but not the rules about how members are divided.
 func loosens(g topology.Gang) bool {
-	return g.Segment.Size == 0 && g.Spread.Max == 0 && g.Spares.Nodes == 0 && g.PerNode == 0
+	return g.Segment.Size == 0 && g.Spread.Max == 0 && g.Spares.Nodes == 0 && g.PerNode == 0 && g.Box == (grid.Size{})
 }
 
 // allowed are the nodes that at least one shape may use: of the required domain that was chosen, or of the fleet.
@@ -234,7 +236,7 @@ func (p *GangPlacement) current(plan *plan) *fwk.Placement {
 	return plan.everywhere
 }
 
-// seeCondition is all that the framework is told: it writes the text into every member whenever it changes.
+// seeCondition is the whole message to the framework, which writes the text into every member whenever it changes.
 const seeCondition = "the gang has to wait; its PodGroup's condition " + explanation.Condition + " says why"
 
 // infeasible rejects the group. The FitError makes the framework treat it as an answer, not as a fault: it is neither

@@ -1,8 +1,8 @@
 // Package gangplacement is the scheduler plugin that gives every member of a gang its node.
 //
-// The plan is made once, in GeneratePlacements, by the queue (package waiting); the framework then verifies it pod by pod with its
-// own filters, each pod being offered only its planned node. A second, looser placement serves what only those filters
-// know (host ports, volumes, inter-pod rules): there the framework chooses the nodes itself.
+// The plan is made once, in GeneratePlacements, by the queue (package waiting); the framework then verifies it pod by
+// pod with its own filters, each pod being offered only its planned node. A second, looser placement serves rules that
+// only those filters know (host ports, volumes, inter-pod rules): there the framework chooses the nodes itself.
 package gangplacement
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 	"github.com/lockstep-project/lockstep/scheduler/members"
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
-	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/statemap"
@@ -34,16 +33,41 @@ import (
 // Name is the plugin's name in the scheduler's configuration.
 const Name = "GangPlacement"
 
-// GangPlacement plans gangs and pins their members.
+// GangPlacement plans gangs and pins their members. It has the extension points of the framework and the path of a
+// decision; each of its parts has one duty, with its own state.
+//
+// The scheduling loop calls the extension points, but for Filter and Score, which it calls in several goroutines at a time,
+// and Unreserve, which binding goroutines call too: these three change no state of the plugin. Event handlers and timers run
+// beside the loop. A part that they use has a lock; no part calls another one, or the queue, while it holds its lock.
 type GangPlacement struct {
 	handle  fwk.Handle
 	queue   *waiting.Queue
 	reader  *waiting.Reader
 	explain *explanation.Writer
 	clock   clock.WithDelayedExecution
-	health  nodehealth.Rules
-	memory  *memory
 	returns devices.Returns
+
+	// history has the failed plans of the gangs that wait.
+	history *planHistory
+	// suspicion bars nodes for the failures and refusals of pods there.
+	suspicion *nodeSuspicion
+	// preemption follows the gangs whose victims leave.
+	preemption *preemptionWatch
+	// nominations reads and drops the nominations of waiting pods.
+	nominations nominations
+	// restorer leases the places of gangs that ran before the scheduler's start.
+	restorer *leaseRestorer
+	// sampler sets the part of the nodes that is searched.
+	sampler *nodeSampler
+	// closed follows the nodes that are closed to new pods.
+	closed *closedNodes
+	// versions detects snapshots that lag behind.
+	versions *nodeVersions
+	// metrics counts and logs decisions.
+	metrics *decisionMetrics
+
+	// coming is the plan of the gang that starts next. Only the scheduling loop uses it.
+	coming *plan
 }
 
 var (
@@ -57,13 +81,15 @@ var (
 	_ fwk.EnqueueExtensions       = (*GangPlacement)(nil)
 )
 
-// Shared is what the plugins of one scheduler share.
+// Shared is the state that the plugins of one scheduler share.
 type Shared struct {
 	Queue *waiting.Queue
-	// Devices is where the stock of devices is.
+	// Devices gives access to the stock of devices.
 	Devices *devices.Shared
 	Timing  timing.Timing
-	// Store is where leases survive a fail-over; the first plugin makes it. Nil in a scheduler that has no successor.
+	// Explain gives the writers of explanations.
+	Explain *explanation.Writers
+	// Store persists leases and learned run times for a fail-over. Nil in a scheduler that has no successor.
 	Store *Store
 	// Ended reports pods that end; nil if the scheduler's own informer does.
 	Ended *members.Ended
@@ -78,14 +104,14 @@ type Store struct {
 // runTimesName is the name of the ConfigMap with the run times of earlier workloads, in the namespace of that of the leases.
 const runTimesName = "lockstep-scheduler-run-times"
 
-// Load restores what the last scheduler left, once.
+// Load restores the state of the last scheduler, once.
 func (s *Store) Load(ctx context.Context) {
 	for _, keeper := range s.keepers {
 		keeper.Load(ctx)
 	}
 }
 
-// begin makes the store, and has it write until the context ends.
+// begin adds the keepers of the first plugin that starts, which write until the context ends. A nil store stays nil.
 func (s *Store) begin(ctx context.Context, args config.GangPlacementArgs, handle fwk.Handle, shared Shared) *Store {
 	if s == nil {
 		return nil
@@ -126,45 +152,66 @@ func newPlugin(
 	shared.Queue.Reads(reader)
 	shared.Queue.SetTerms(args.Terms())
 	shared.Queue.SetDiscipline(handle.ProfileName(), args.Discipline())
+	timer := shared.Timing.Clock
+	preemption := newPreemptionWatch(timer, shared.Queue, handle)
 	p := &GangPlacement{
 		handle:  handle,
 		queue:   shared.Queue,
 		reader:  reader,
-		clock:   shared.Timing.Clock,
-		health:  args.Health(),
-		memory:  newMemory(reader.Accelerators, shared.Store.begin(ctx, args, handle, shared), args.Strikes()),
-		explain: explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), shared.Timing),
+		explain: shared.Explain.Of(ctx, handle),
+		clock:   timer,
 		returns: devices.Returns{
-			Client: handle.ClientSet(), Clock: shared.Timing.Clock, Changed: shared.Queue.Settling,
+			Client: handle.ClientSet(), Clock: timer, Changed: shared.Queue.Settling,
 			Beside: func(do func(context.Context)) { shared.Timing.Beside(func() { do(ctx) }) },
 		},
+		history:     newPlanHistory(),
+		suspicion:   newNodeSuspicion(timer, handle.PodGroupManager(), args.Strikes(), shared.Queue.Changed),
+		preemption:  preemption,
+		nominations: nominations{handle, preemption},
+		restorer: &leaseRestorer{
+			handle: handle, queue: shared.Queue, reader: reader, clock: timer,
+			store: shared.Store.begin(ctx, args, handle, shared),
+		},
+		sampler:  newNodeSampler(handle, reader.Accelerators),
+		closed:   newClosedNodes(args.Health()),
+		versions: newNodeVersions(),
+		metrics:  &decisionMetrics{clock: timer, indices: reader.Indices},
 	}
-	informers := handle.SharedInformerFactory()
-	for what, of := range map[string]struct {
+	if err := p.follow(ctx, shared); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// follow registers the plugin's event handlers.
+func (p *GangPlacement) follow(ctx context.Context, shared Shared) error {
+	informers := p.handle.SharedInformerFactory()
+	for _, watch := range []struct {
+		kind     string
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		"PodGroups": {
-			informers.Scheduling().V1beta1().PodGroups().Informer(),
-			cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetGone},
+		{
+			"PodGroups", informers.Scheduling().V1beta1().PodGroups().Informer(),
+			cache.ResourceEventHandlerFuncs{DeleteFunc: p.groupDeleted},
 		},
-		"nodes": {informers.Core().V1().Nodes().Informer(), p.followNodes()},
-		"pods": {
-			informers.Core().V1().Pods().Informer(),
-			cache.ResourceEventHandlerFuncs{UpdateFunc: p.podChanged},
+		{"nodes", informers.Core().V1().Nodes().Informer(), p.followNodes()},
+		{
+			"pods", informers.Core().V1().Pods().Informer(),
+			cache.ResourceEventHandlerFuncs{UpdateFunc: p.suspicion.podChanged},
 		},
 	} {
-		if _, err := of.informer.AddEventHandler(of.handler); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", what, err)
+		if _, err := watch.informer.AddEventHandler(watch.handler); err != nil {
+			return fmt.Errorf("watching %s: %w", watch.kind, err)
 		}
 	}
-	if err := shared.Ended.Follow(ctx, handle, p.podEnded); err != nil {
-		return nil, err
+	if err := shared.Ended.Follow(ctx, p.handle, p.suspicion.podEnded); err != nil {
+		return err
 	}
-	if reader.Stock == nil {
-		return p, nil
+	if p.reader.Stock == nil {
+		return nil
 	}
-	return p, p.followDevices()
+	return followDevices(informers, p.queue)
 }
 
 func newReader(args config.GangPlacementArgs, handle fwk.Handle, shared Shared) (*waiting.Reader, error) {
@@ -207,16 +254,16 @@ func newReader(args config.GangPlacementArgs, handle fwk.Handle, shared Shared) 
 // Name returns the plugin's name.
 func (*GangPlacement) Name() string { return Name }
 
-// EventsToRegister registers what wakes a gang that waits for the end of its preemption: in-tree DefaultPreemption gates it
-// and leaves the waking to the plugin that rejected it. Any other rejected gang is woken by the waiting queue or retried by the
-// scheduling queue's timer, whatever is registered.
+// EventsToRegister registers the events that wake a gang that waits for the end of its preemption: in-tree
+// DefaultPreemption gates it and leaves the waking to the plugin that rejected it. Any other rejected gang is woken by
+// the waiting queue or retried by the scheduling queue's timer, whatever is registered.
 func (p *GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	gone := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
 	marked := fwk.ClusterEvent{
 		Resource:   fwk.Node,
 		ActionType: fwk.Add | fwk.UpdateNodeAnnotation | fwk.UpdateNodeCondition,
 	}
-	return []fwk.ClusterEventWithHint{{Event: gone}, {Event: marked, QueueingHintFn: p.reopened}}, nil
+	return []fwk.ClusterEventWithHint{{Event: gone}, {Event: marked, QueueingHintFn: p.closed.reopened}}, nil
 }
 
 // ScorePlacement prefers the planned placement: it is the one that was optimized.

@@ -3,30 +3,28 @@ package gangplacement
 import (
 	"hash/fnv"
 	"maps"
-	"time"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
-	"github.com/lockstep-project/lockstep/scheduler/snapshot"
-	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// ruleRefused is why a node is barred that the plan chose and the framework's filters rejected.
+// ruleRefused is the rule that bars a node that the plan chose and the framework's filters rejected.
 const ruleRefused = "refused by the scheduler's filters"
 
-// refusals is what is known about one gang's failed plans: those for the fleet as it is, and those for a fleet without the
-// victims of a preemption, where a node looks otherwise.
+// refusals holds one gang's failed plans: those for the present fleet, and those for a fleet without the victims of a
+// preemption, where a node looks otherwise.
 type refusals struct {
 	gang types.UID
 	// now and trial are about these two.
 	now, trial book
 }
 
-// book is what failed plans for one kind of fleet taught.
+// book holds the lessons of failed plans for one kind of fleet.
 type book struct {
-	// nodes maps a refusing node to what it was like then.
+	// nodes maps a refusing node to its state at that time.
 	nodes map[string]uint64
 	// last is the last plan, not yet looked at.
 	last *plan
@@ -63,8 +61,8 @@ func (b *book) learn() bool {
 	return true
 }
 
-// look sums up what the filters see of a node and its pods. A generation would not do: trying a gang on a node and
-// taking it off again changes that.
+// look sums up the state of a node and its pods as the filters see it. A generation would not do: trying a gang on a
+// node and taking it off again changes that.
 func look(info fwk.NodeInfo) uint64 {
 	sum := hash(info.Node().ResourceVersion)
 	for _, pod := range info.GetPods() {
@@ -79,19 +77,42 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// takeRefusals learns from the gang's last plan for the fleet and returns the nodes to bar: those that refused, or whose
-// kubelets refused a pod, and are as they were then. It reports whether the last plan came to nothing.
-func (m *memory) takeRefusals(q question, now time.Time) (barred map[string]string, failed bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.refused[q.key.String()]
+// planHistory remembers the gangs that wait, from one attempt to the next: their failed plans, and the number of nodes at the
+// first attempt.
+type planHistory struct {
+	// mu guards the fields below: the scheduling loop uses them, and the handler of deleted PodGroups deletes entries.
+	mu sync.Mutex
+	// refused maps a gang to its plans that failed, and to the last one, which may have failed.
+	refused map[types.NamespacedName]*refusals
+	// counted maps a gang to the number of nodes when it was evaluated first.
+	counted map[types.NamespacedName]count
+}
+
+// count is the number of nodes when a gang was evaluated first.
+type count struct {
+	gang  types.UID
+	nodes int
+}
+
+func newPlanHistory() *planHistory {
+	return &planHistory{
+		refused: make(map[types.NamespacedName]*refusals), counted: make(map[types.NamespacedName]count),
+	}
+}
+
+// takeRefusals learns from the gang's last plan for the fleet and returns the nodes to bar: those that refused their pin
+// and have not changed since. It reports whether the last plan failed.
+func (h *planHistory) takeRefusals(q question) (barred map[string]string, failed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known := h.refused[q.key]
 	if known == nil || known.gang != q.group.UID {
-		return m.barOthers(nil, q, now), false
+		return nil, false
 	}
 	book := known.of(q.fleet)
 	failed = book.learn()
 	if len(book.nodes) == 0 {
-		return m.barOthers(nil, q, now), failed
+		return nil, failed
 	}
 	barred = make(map[string]string, len(book.nodes))
 	for _, info := range q.parent.Nodes {
@@ -105,93 +126,66 @@ func (m *memory) takeRefusals(q question, now time.Time) (barred map[string]stri
 			delete(book.nodes, name)
 		}
 	}
-	return m.barOthers(barred, q, now), failed
+	return barred, failed
 }
 
-// barOthers adds the nodes that are barred for what happened to pods there.
-func (m *memory) barOthers(barred map[string]string, q question, now time.Time) map[string]string {
-	barred = m.barStruck(m.barSuspects(barred, q.parent.Nodes, now), q)
-	return m.barUnwanted(q.group.UID, barred, now)
-}
-
-// remember keeps the plan until the gang's next attempt.
-func (m *memory) remember(q question, plan *plan) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.refused[q.key.String()]
+// remember stores the plan until the gang's next attempt.
+func (h *planHistory) remember(q question, plan *plan) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known := h.refused[q.key]
 	if known == nil || known.gang != q.group.UID {
 		known = &refusals{gang: q.group.UID}
-		m.refused[q.key.String()] = known
+		h.refused[q.key] = known
 	}
 	known.of(q.fleet).last = plan
-	if node := m.strikes.Avoids(
-		q.group.UID,
-	); node != "" && !plan.uses(node) && q.fleet == asItIs &&
-		len(q.running) == 0 {
-		m.strikes.Started(q.group.UID, q.began)
-	}
 }
 
-// count is how many nodes there were when a gang was asked about first.
-type count struct {
-	gang  types.UID
-	nodes int
-}
-
-// nodesAtFirst is the number of nodes in the text of a rejection. The framework writes the text into the status of each member, and of the
-// PodGroup, whenever it changes: with the number of the moment, every node that comes or goes would cost a write for each waiting pod.
-func (m *memory) nodesAtFirst(q question) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, ok := m.counted[q.key]
+// nodesAtFirst is the number of nodes in the text of a rejection. The framework writes the text into the status of each
+// member, and of the PodGroup, whenever it changes: with the current number, every node that is added or deleted would
+// cost a write for each waiting pod.
+func (h *planHistory) nodesAtFirst(q question) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known, ok := h.counted[q.key]
 	if !ok || known.gang != q.group.UID {
 		known = count{q.group.UID, len(q.parent.Nodes)}
-		m.counted[q.key] = known
+		h.counted[q.key] = known
 	}
 	return known.nodes
 }
 
-// drop forgets what refused on a fleet that has no other nodes left: it may be possible by the next attempt.
-func (m *memory) drop(q question) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known := m.refused[q.key.String()]; known != nil {
+// drop forgets the refusals on a fleet that has no other nodes left: a refused place may be possible by the next
+// attempt.
+func (h *planHistory) drop(q question) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known := h.refused[q.key]; known != nil {
 		*known.of(q.fleet) = book{}
 	}
 }
 
-// forgetGone forgets a deleted group, but not one of the same name that came after it.
-func (p *GangPlacement) forgetGone(obj any) {
-	group, ok := snapshot.Deleted(obj)
-	if !ok {
-		return
-	}
-	p.explain.Forget(group.UID)
-	name := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	p.queue.Forget(waiting.IDOf(name))
-	if p.memory.forgetGroup(name, group.UID, p.clock.Now()) {
-		p.queue.Again() // what its victims left is free for others
+// groupDeleted drops the state of a deleted group.
+func (h *planHistory) groupDeleted(name types.NamespacedName, uid types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.counted, name)
+	if known := h.refused[name]; known != nil && known.gang == uid {
+		delete(h.refused, name)
 	}
 }
 
-// forgetGroup drops what is known about a deleted group. It reports whether the group waited for victims.
-func (m *memory) forgetGroup(name types.NamespacedName, uid types.UID, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.counted, name)
-	delete(m.unwanted, uid)
-	m.strikes.Forget(uid, now)
-	preempts := m.preempting[name] != nil
-	delete(m.preempting, name)
-	if known := m.refused[name.String()]; known != nil && known.gang == uid {
-		delete(m.refused, name.String())
-	}
-	return preempts
+// gangPlaced drops the refusals of a gang that is placed.
+func (h *planHistory) gangPlaced(gang types.NamespacedName) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.refused, gang)
 }
 
-// forget drops what is known about a gang that is placed.
-func (m *memory) forget(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.refused, key)
+// hasRefusals reports whether the gang's last attempts have to be learned from: its plan was refused, or may have been.
+func (h *planHistory) hasRefusals(gang types.NamespacedName) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known := h.refused[gang]
+	return known != nil && (known.now.last != nil || len(known.now.nodes) > 0)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// losses is how many nodes each benchmark takes from the job.
+// losses is the number of nodes that each benchmark takes from the job.
 const losses = 30
 
 // replacing is a job of so many nodes in a fleet of a fifth more.
@@ -74,7 +74,7 @@ func BenchmarkReplacement(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", scene, ranks), func(b *testing.B) {
 				for b.Loop() {
 					r := newReplacing(b, ranks, full)
-					r.lose(b, ranks-1) // a scheduler that has just begun looks at nobody for a second
+					r.lose(b, ranks-1) // a scheduler that has just begun considers no gang for a second
 					if full {
 						r.refill(b)
 					}

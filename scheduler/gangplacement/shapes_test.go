@@ -19,12 +19,12 @@ const hca = corev1.ResourceName("rdma/hca")
 
 // obstacle is something about one node of clique 0, or about the members, that makes that node no place for them.
 type obstacle struct {
-	// on makes the node what it is; more are objects beside the nodes.
+	// on changes the node; more are objects beside the nodes.
 	on   func(*corev1.Node)
 	more []runtime.Object
 	// member makes a member one that minds.
 	member func(*corev1.Pod)
-	// why is what the gang is told that finds no place because of it.
+	// why is the message to a gang that finds no place because of it.
 	why string
 }
 
@@ -34,7 +34,7 @@ func (o obstacle) members(p *corev1.Pod) {
 	}
 }
 
-// testObstacle tries three gangs on two cliques of four, one node of which is no place for them: one that fits only the
+// testObstacle tries three gangs on two cliques of four with one node that is no place for them: one that fits only the
 // other clique, the next that fits nowhere, and one of three that fits around the obstacle.
 func testObstacle(t *testing.T, o obstacle) {
 	t.Helper()
@@ -64,8 +64,9 @@ func testObstacle(t *testing.T, o obstacle) {
 	c.ExpectUnbound(t, waiting)
 }
 
-// What the plan knows of a node it minds at once.
-func TestNodesThatThePlanKnowsToBeNoPlace(t *testing.T) {
+// The plan respects at once all that it knows of a node.
+func TestGangPlacement_SkipsUnusableNodes(t *testing.T) {
+	t.Parallel()
 	taint := corev1.Taint{Key: "example.com/repair", Effect: corev1.TaintEffectNoSchedule}
 	hungry := schedulertest.ServicePod("hungry", schedulertest.NodeName(0, 2), nil)
 	schedulertest.SetRequest(hungry, corev1.ResourceMemory, "400Gi")
@@ -95,7 +96,8 @@ func TestNodesThatThePlanKnowsToBeNoPlace(t *testing.T) {
 }
 
 // Adapters are scarcer than GPUs: each node has four GPUs and two adapters, one has one left.
-func TestScarcestResourceDecides(t *testing.T) {
+func TestGangPlacement_ScarcestResourceDecides(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)
 	for _, n := range nodes {
 		n.Status.Capacity[hca], n.Status.Allocatable[hca] = resource.MustParse("2"), resource.MustParse("2")
@@ -127,8 +129,10 @@ func TestScarcestResourceDecides(t *testing.T) {
 	c.ExpectUnbound(t, members)
 }
 
-// A launcher without GPUs goes to the tainted pool that it selects and tolerates, the workers of its gang to one clique.
-func TestLauncherAndWorkers(t *testing.T) {
+// A launcher without GPUs starts in the tainted pool that it selects and tolerates, the workers of its gang in one
+// clique.
+func TestGangPlacement_LauncherAndWorkersInTwoPools(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)
 	for i := range 2 {
 		plain := schedulertest.Cliques(1, 1)[0]
@@ -157,7 +161,8 @@ func TestLauncherAndWorkers(t *testing.T) {
 }
 
 // A gang whose members tolerate a taint may use the nodes that have it.
-func TestToleratedTaint(t *testing.T) {
+func TestGangPlacement_UsesToleratedTaint(t *testing.T) {
+	t.Parallel()
 	nodes := schedulertest.Cliques(1, 4)
 	for _, n := range nodes {
 		n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}}
@@ -177,7 +182,8 @@ func TestToleratedTaint(t *testing.T) {
 }
 
 // Pods in no group, a group of policy basic and a gang that wishes nothing share the fleet with a gang that does.
-func TestEverybodyIsScheduled(t *testing.T) {
+func TestGangPlacement_MixedPodsShareTheFleet(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(3, 4))
 	basic, singles := schedulertest.Gang("basic", 2, "")
 	basic.Annotations, basic.Spec.SchedulingPolicy.Gang = nil, nil

@@ -13,7 +13,8 @@ import (
 
 var _ fwk.PostFilterPlugin = (*GangPlacement)(nil)
 
-// PostFilter has a pod that is in no gang and fits nowhere wait in the queue with the gangs. It makes no room, but says what room the pod needs.
+// PostFilter has a pod that is in no gang and fits nowhere wait in the queue with the gangs. It makes no room, but
+// reports the room that the pod needs.
 func (p *GangPlacement) PostFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {
@@ -30,7 +31,7 @@ func (p *GangPlacement) PostFilter(
 		klog.FromContext(ctx).V(3).Info("Pod waits for events of the framework", "pod", klog.KObj(pod), "err", err)
 		return nil, none
 	}
-	x.Lags = p.memory.lags(x.View)
+	x.Lags = p.versions.lags(x.View)
 	if needs := p.queue.Refused(x); needs != nil {
 		state.Write(waiting.NeedsKey, needs)
 	}

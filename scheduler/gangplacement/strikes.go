@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The rules that bar nodes for what happened to pods there.
+// The rules that bar nodes for the failures and refusals of pods there.
 const (
 	// ruleQuarantine is about nodes that have too many strikes.
 	ruleQuarantine = "quarantine (pods failed or were refused there)"
@@ -20,18 +20,20 @@ const (
 	ruleTrial = "two failures of the gang there"
 )
 
-// rankStruck notes a rank that failed. What a program says by its exit code, or by using more memory than it may, is the program's fault.
-func (p *GangPlacement) rankStruck(pod *corev1.Pod, gang types.UID, codes topology.ExitCodes) {
+// rankStruck notes a rank that failed. An exit code of the program, or an excess of its memory limit, is the program's
+// fault.
+func (s *nodeSuspicion) rankStruck(pod *corev1.Pod, gang types.UID, codes topology.ExitCodes) {
 	if !failedByItself(pod, codes) {
 		return
 	}
 	begin, end := lifeOf(pod)
-	p.memory.mu.Lock()
-	defer p.memory.mu.Unlock()
-	p.memory.strikes.Failed(pod.Spec.NodeName, pod.Namespace, gang, end.Sub(begin), earlier(end, p.clock.Now()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strikes.Failed(pod.Spec.NodeName, pod.Namespace, gang, end.Sub(begin), earlier(end, s.clock.Now()))
 }
 
-// lifeOf is when the container of the pod that ended last began and ended: a scheduler that has just begun hears of pods that ended long ago.
+// lifeOf returns the beginning and the end of the pod's container that ended last: a scheduler that has just begun hears of pods that ended
+// long ago.
 func lifeOf(pod *corev1.Pod) (begin, end time.Time) {
 	for _, e := range ended(pod) {
 		if e.FinishedAt.After(end) {
@@ -41,7 +43,7 @@ func lifeOf(pod *corev1.Pod) (begin, end time.Time) {
 	return begin, end
 }
 
-// earlier returns the instant, or now if it is unknown or still to come.
+// earlier returns the instant, or now if it is unknown or in the future.
 func earlier(at, now time.Time) time.Time {
 	if at.IsZero() || at.After(now) {
 		return now
@@ -69,21 +71,33 @@ func ended(pod *corev1.Pod) []*corev1.ContainerStateTerminated {
 	return out
 }
 
-// barStruck adds the nodes in quarantine, and the one that the gang starts without, unless the gang tolerates that.
-func (m *memory) barStruck(barred map[string]string, q question) map[string]string {
+// barStruck adds the nodes in quarantine, and the one that the gang starts without, unless the gang tolerates that. Callers hold mu.
+func (s *nodeSuspicion) barStruck(barred map[string]string, q question) map[string]string {
 	quarantine := nodehealth.Mark{Key: topology.KeyUnhealthy, Value: "Quarantine"}
 	if slices.ContainsFunc(q.waiting, quarantine.Tolerated) {
 		return barred
 	}
-	metrics.Quarantined.Set(float64(len(m.strikes.Quarantined("", len(q.parent.Nodes), q.began))))
-	for _, node := range m.strikes.Quarantined(q.group.Namespace, len(q.parent.Nodes), q.began) {
+	metrics.Quarantined.Set(float64(len(s.strikes.Quarantined("", len(q.parent.Nodes), q.began))))
+	for _, node := range s.strikes.Quarantined(q.group.Namespace, len(q.parent.Nodes), q.began) {
 		barred = bar(barred, node, ruleQuarantine)
 	}
-	if node := m.strikes.Avoids(q.group.UID); node != "" {
+	if node := s.strikes.Avoids(q.group.UID); node != "" {
 		barred = bar(barred, node, ruleTrial)
 	}
 	return barred
 }
 
-// forHealth reports whether a node is barred for what happened to pods there.
+// planned notes the plan of a gang for the present fleet. If it leaves out the node that the gang avoids, the gang's trial begins.
+func (s *nodeSuspicion) planned(q question, plan *plan) {
+	if q.fleet != asItIs || len(q.running) > 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if node := s.strikes.Avoids(q.group.UID); node != "" && !plan.uses(node) {
+		s.strikes.Started(q.group.UID, q.began)
+	}
+}
+
+// forHealth reports whether a node is barred for the failures and refusals of pods there.
 func forHealth(rule string) bool { return rule == ruleQuarantine || rule == ruleTrial }

@@ -55,8 +55,8 @@ func refuseTwice(t *testing.T, c *schedulertest.Cluster) {
 	}
 }
 
-// reporting has the kubelet of c0-n0 report what it has, something else each time, until something is so: a node that refused a pod is suspected
-// until it has changed.
+// reporting has the kubelet of c0-n0 report other resources each time, until a condition holds: a node that refused a
+// pod is suspected until it has changed.
 func reporting(t *testing.T, c *schedulertest.Cluster, what string, isSo func() bool) {
 	t.Helper()
 	for i := range int64(100) {
@@ -79,9 +79,10 @@ func boundReporting(t *testing.T, c *schedulertest.Cluster, members []*corev1.Po
 	})
 }
 
-// The kubelet of a node refused pods of two gangs. A gang that would fit with it waits, and is told why; one that tolerates it goes there; and when an
-// administrator has looked at it, the first one starts.
+// The kubelet of a node refused pods of two gangs. A gang that would fit with it waits, with the reason in its message;
+// one that tolerates it starts there; and when an administrator has cleared it, the first one starts.
 func TestGangPlacement_Quarantine(t *testing.T) {
+	t.Parallel()
 	other, holds := schedulertest.BoundGang("other", 0, "c0-n2")
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 3), other, holds)
 	refuseTwice(t, c)
@@ -102,8 +103,9 @@ func TestGangPlacement_Quarantine(t *testing.T) {
 	c.WaitBound(t, two)
 }
 
-// A gang that would have no place without the node, whoever else leaves, has it.
+// A gang that would have no place without the node, even if all other units left, has it.
 func TestGangPlacement_QuarantineYieldsToNeed(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))
 	refuseTwice(t, c)
 	group, members := schedulertest.Gang("needs", 2, "clique")
@@ -137,6 +139,7 @@ func failsTwice(t *testing.T, c *schedulertest.Cluster, reason string) []string 
 
 // The third start of a gang that failed twice on a node is elsewhere, unless it has nowhere else to go, or the program says that it is its own fault.
 func TestGangPlacement_Trial(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		nodes  int
 		reason string

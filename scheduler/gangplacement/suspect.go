@@ -1,96 +1,152 @@
 package gangplacement
 
 import (
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/incompletegangs"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// ruleSuspect is why a node is barred whose kubelet had less room than it says.
+// ruleSuspect is the rule that bars a node whose kubelet had less room than it reports.
 const ruleSuspect = "a refusal by their kubelets"
 
-// longestSuspicion is how long a node is barred that does not change: kubelets tell within ten seconds what has changed, and other schedulers' pods are
-// seen sooner.
+// longestSuspicion is the time for which an unchanged node is barred: kubelets report changes within ten seconds, and other schedulers' pods are seen
+// sooner.
 const longestSuspicion = 30 * time.Second
 
-// suspicion is about one node: what it was like when we first looked after the refusal, 0 before that.
-type suspicion struct {
-	look  uint64
+// nodeSuspicion bars nodes for the failures and refusals of pods there: suspects to all gangs for a moment, nodes with too
+// many strikes until these have lost their weight, and single nodes to one gang.
+type nodeSuspicion struct {
+	clock  clock.WithDelayedExecution
+	groups fwk.PodGroupManager
+	// changed reports to the queue that a node may be barred no more. It is called without mu.
+	changed func()
+
+	// mu guards the fields below: the handlers of pods, nodes and PodGroups add and forgive failures, and the scheduling
+	// loop reads and settles them. They have one lock, because a suspicion that nothing explains becomes a strike.
+	mu sync.Mutex
+	// suspects holds the nodes whose kubelets refused a pod.
+	suspects map[string]suspect
+	// strikes holds the strikes against nodes, and the trials of gangs.
+	strikes *nodehealth.Ledger
+	// unwanted maps the UID of a PodGroup to the nodes that its gang has to avoid, each until an instant.
+	unwanted map[types.UID]map[string]time.Time
+}
+
+// suspect is a node whose kubelet refused a pod.
+type suspect struct {
+	// look is the node's state when it was first seen after the refusal, 0 before that.
+	look uint64
+	// until is the time at which the suspicion ends.
 	until time.Time
 }
 
+func newNodeSuspicion(
+	clock clock.WithDelayedExecution, groups fwk.PodGroupManager, limits nodehealth.Limits, changed func(),
+) *nodeSuspicion {
+	return &nodeSuspicion{
+		clock: clock, groups: groups, changed: changed, suspects: make(map[string]suspect),
+		strikes: nodehealth.NewLedger(limits), unwanted: make(map[types.UID]map[string]time.Time),
+	}
+}
+
 // podChanged follows pods that end, in a scheduler whose informer has ended pods.
-func (p *GangPlacement) podChanged(old, obj any) {
+func (s *nodeSuspicion) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
 	if !ok || !same || snapshot.Ended(before) || !snapshot.Ended(after) {
 		return
 	}
-	p.podEnded(after)
+	s.podEnded(after)
 }
 
-// podEnded follows ranks that failed and pods that a kubelet refused. After a refusal, what is known of that node is wrong, or another scheduler's pod
-// is on its way there, so no gang is sent there before the node or its pods change.
-func (p *GangPlacement) podEnded(pod *corev1.Pod) {
-	p.rankFailed(pod)
+// podEnded follows ranks that failed and pods that a kubelet refused. After a refusal, the known state of that node is
+// wrong, or another scheduler's pod is on its way there, so no gang is sent there before the node or its pods change.
+func (s *nodeSuspicion) podEnded(pod *corev1.Pod) {
+	s.rankFailed(pod)
 	if !incompletegangs.WasRefused(pod) {
 		return
 	}
-	now := p.clock.Now()
-	p.memory.suspect(pod, now)
-	for _, left := range []time.Duration{longestSuspicion, p.memory.leftOf(pod.Spec.NodeName, now)} {
-		if left > 0 { // then whoever waits may have the node
-			p.clock.AfterFunc(left, p.queue.Changed)
+	for _, left := range []time.Duration{longestSuspicion, s.podRefused(pod, s.clock.Now())} {
+		if left > 0 { // then any waiting gang may have the node
+			s.clock.AfterFunc(left, s.changed)
 		}
 	}
 }
 
-// suspect notes a refusal.
-func (m *memory) suspect(pod *corev1.Pod, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.suspects[pod.Spec.NodeName] = suspicion{until: now.Add(longestSuspicion)}
+// podRefused notes the refusal of a pod by its kubelet. It returns the time for which the node remains in quarantine for all gangs.
+func (s *nodeSuspicion) podRefused(pod *corev1.Pod, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.suspects[pod.Spec.NodeName] = suspect{until: now.Add(longestSuspicion)}
 	if incompletegangs.LacksDevice(pod) {
-		m.strikes.Refused(pod.Spec.NodeName, earlier(pod.CreationTimestamp.Time, now))
+		s.strikes.Refused(pod.Spec.NodeName, earlier(pod.CreationTimestamp.Time, now))
+	}
+	return s.strikes.Left(pod.Spec.NodeName, "", now)
+}
+
+// nodeUpdated forgets the strikes against a node that an administrator has opened again.
+func (s *nodeSuspicion) nodeUpdated(before, after *corev1.Node) {
+	if before.Spec.Unschedulable && !after.Spec.Unschedulable {
+		s.forgive(after.Name)
 	}
 }
 
-// leftOf is how long the node is in quarantine for all gangs.
-func (m *memory) leftOf(node string, now time.Time) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.strikes.Left(node, "", now)
+// forgive forgets the strikes against a node.
+func (s *nodeSuspicion) forgive(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strikes.Forgive(node)
 }
 
-// barSuspects adds the nodes that are still as they were when they were first looked at after the refusal. A refusal that nothing has explained in all
-// that time is a strike against the node.
-func (m *memory) barSuspects(
+// groupDeleted forgets the failures of a deleted PodGroup. The results of its trial stay.
+func (s *nodeSuspicion) groupDeleted(group types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unwanted, group)
+	s.strikes.Forget(group, now)
+}
+
+// bar adds to the barred nodes, each with its rule, those that are barred to the gang for the failures and refusals of pods there.
+func (s *nodeSuspicion) bar(barred map[string]string, q question, now time.Time) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	barred = s.barStruck(s.barSuspects(barred, q.parent.Nodes, now), q)
+	return s.barUnwanted(q.group.UID, barred, now)
+}
+
+// barSuspects adds the nodes that have not changed since they were first looked at after the refusal. A refusal that nothing has explained in all that
+// time is a strike against the node. Callers hold mu.
+func (s *nodeSuspicion) barSuspects(
 	barred map[string]string, nodes []fwk.NodeInfo, now time.Time,
 ) map[string]string {
-	if len(m.suspects) == 0 {
+	if len(s.suspects) == 0 {
 		return barred
 	}
 	for _, info := range nodes {
 		name := info.Node().Name
-		was, ok := m.suspects[name]
+		was, ok := s.suspects[name]
 		if !ok {
 			continue
 		}
 		is := look(info)
 		switch changed := was.look != 0 && was.look != is; {
 		case changed:
-			delete(m.suspects, name)
+			delete(s.suspects, name)
 		case !now.Before(was.until):
-			delete(m.suspects, name)
+			delete(s.suspects, name)
 			if was.look != 0 {
-				m.strikes.Refused(name, now)
+				s.strikes.Refused(name, now)
 			}
 		default:
-			m.suspects[name] = suspicion{is, was.until}
+			s.suspects[name] = suspect{is, was.until}
 			barred = bar(barred, name, ruleSuspect)
 		}
 	}

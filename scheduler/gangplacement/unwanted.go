@@ -12,34 +12,34 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// ruleUnwanted is why a node is barred to a gang.
+// ruleUnwanted is the rule that bars a node from a gang.
 const ruleUnwanted = "an exit code of a rank there"
 
 // unwantedFor is the time for which a node is barred to a gang after an exit code that asks for another node.
 const unwantedFor = time.Hour
 
 // rankFailed counts a failed rank against its node, and bars the node to its gang if the gang's annotation says so of the exit code.
-func (p *GangPlacement) rankFailed(pod *corev1.Pod) {
+func (s *nodeSuspicion) rankFailed(pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || pod.Status.Phase != corev1.PodFailed || eviction.Disrupted(pod) || pod.DeletionTimestamp != nil {
 		return
 	}
-	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
+	group, err := s.groups.PodGroups().Get(key.Namespace, key.Name)
 	if err != nil {
 		return
 	}
-	// What is missing or cannot be read asks for nothing.
+	// An annotation that is missing or cannot be read asks for nothing.
 	codes, _ := topology.ParseExitCodes(group.Annotations[topology.AnnotationExitCodes])
-	p.rankStruck(pod, group.UID, codes)
+	s.rankStruck(pod, group.UID, codes)
 	if !asksForAnotherNode(pod, codes) {
 		return
 	}
-	p.memory.mu.Lock()
-	defer p.memory.mu.Unlock()
-	if p.memory.unwanted[group.UID] == nil {
-		p.memory.unwanted[group.UID] = make(map[string]time.Time)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unwanted[group.UID] == nil {
+		s.unwanted[group.UID] = make(map[string]time.Time)
 	}
-	p.memory.unwanted[group.UID][pod.Spec.NodeName] = p.clock.Now().Add(unwantedFor)
+	s.unwanted[group.UID][pod.Spec.NodeName] = s.clock.Now().Add(unwantedFor)
 }
 
 func asksForAnotherNode(pod *corev1.Pod, codes topology.ExitCodes) bool {
@@ -48,11 +48,11 @@ func asksForAnotherNode(pod *corev1.Pod, codes topology.ExitCodes) bool {
 	})
 }
 
-// barUnwanted adds the nodes that the gang is to stay off.
-func (m *memory) barUnwanted(gang types.UID, barred map[string]string, now time.Time) map[string]string {
-	for node, until := range m.unwanted[gang] {
+// barUnwanted adds the nodes that the gang is to stay off. Callers hold mu.
+func (s *nodeSuspicion) barUnwanted(gang types.UID, barred map[string]string, now time.Time) map[string]string {
+	for node, until := range s.unwanted[gang] {
 		if now.After(until) {
-			delete(m.unwanted[gang], node)
+			delete(s.unwanted[gang], node)
 			continue
 		}
 		barred = bar(barred, node, ruleUnwanted)

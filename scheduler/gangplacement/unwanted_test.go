@@ -18,6 +18,7 @@ import (
 
 // A rank ends with an exit code that asks for another node: its gang starts again elsewhere, and other gangs may use the node.
 func TestGangPlacement_ExitCodeAsksForAnotherNode(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	group, members := schedulertest.Gang("train", 3, "clique")
 	group.Annotations["lockstep.dev/exit-codes"] = "7=other-node"

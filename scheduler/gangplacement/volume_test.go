@@ -17,7 +17,7 @@ import (
 )
 
 // The volume that all members share can be reached from one clique only.
-func TestGangGoesToItsVolume(t *testing.T) {
+func TestVolumes_GangFollowsSharedVolume(t *testing.T) {
 	t.Parallel()
 	volume := append(claim("data", topology.LabelClique, "fabric.1"), storageClass())
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), volume)
@@ -38,7 +38,7 @@ func TestGangGoesToItsVolume(t *testing.T) {
 }
 
 // Each member has a volume on a disk of one host: the scheduler narrows the search to that host before its filters.
-func TestMembersGoToTheirDisks(t *testing.T) {
+func TestVolumes_MembersFollowLocalDisks(t *testing.T) {
 	t.Parallel()
 	objects := append(schedulertest.Objects(schedulertest.Cliques(2, 4)...), runtime.Object(storageClass()))
 	group, members := schedulertest.Gang("disks", 3, "clique")
@@ -56,8 +56,9 @@ func TestMembersGoToTheirDisks(t *testing.T) {
 	}
 }
 
-// A claim that nobody made: the gang waits and is told so, others go on; the claim comes, and it goes.
-func TestGangWaitsForItsClaim(t *testing.T) {
+// A claim that does not exist: the gang waits and its message says so, others start; the claim is created, and the gang
+// starts.
+func TestVolumes_GangWaitsForMissingClaim(t *testing.T) {
 	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), storageClass())
 	group, members := schedulertest.GangWith("early", 4, "clique", func(p *corev1.Pod) { mounts(p, "late") })

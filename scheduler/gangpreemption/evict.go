@@ -19,11 +19,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// cause is why units leave: for their owners, and for the conditions of their pods and groups.
+// cause is the reason for which units leave: for their owners, and for the conditions of their pods and groups.
 type cause struct {
 	// reason is that of the condition, event and action are those of the Event; all are CamelCase words.
 	reason, event, action string
-	// message is a sentence for people of the namespace of by; others read instead, who have no business with its name.
+	// message is a sentence for users of the namespace of by, others one without the name of by for all other users.
 	message, others string
 	by              preemptor
 }
@@ -47,7 +47,7 @@ func preempted(x *waiting.Question) cause {
 	}
 }
 
-// to is what people of a namespace are told.
+// to returns the reason in the words for a namespace.
 func (c cause) to(namespace string) string {
 	if c.others == "" || namespace == c.by.GetNamespace() {
 		return c.message
@@ -65,7 +65,7 @@ func (c cause) shrinks() cause {
 	return c
 }
 
-// record tells the owner of a unit why it leaves.
+// record writes an Event with the reason for the departure of a unit to its owner.
 func (c cause) record(recorder events.EventRecorder, u snapshot.Unit) {
 	if u.Group == nil {
 		c.recordAbout(recorder, u.Pods[0], u.Pods[0].Namespace)
@@ -103,8 +103,9 @@ func (p *GangPreemption) insist(ctx context.Context, do func() error) error {
 	}
 }
 
-// evict removes the units without holding up the scheduling loop, but for pods whose eviction goes on already. What fails in the end
-// is tried again when the gang is asked about next: they are still there then, and it is still first in line for their room.
+// evict removes the units without holding up the scheduling loop, except for pods whose eviction is under way already.
+// An eviction that fails in the end is tried again when the gang is evaluated next: the units are still there then, and
+// the gang is still first in line for their room.
 func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 	var pods []*corev1.Pod
 	for _, u := range leave {
@@ -112,7 +113,7 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 			continue
 		}
 		switch whole := slices.ContainsFunc(leave, func(other snapshot.Unit) bool { return other.Name == u.Of }); {
-		case p.underway.holds(u) || u.Of != "" && whole: // told already, or with its gang
+		case p.underway.holds(u) || u.Of != "" && whole: // reported already, or with its gang
 		case u.Of != "":
 			why.shrinks().record(p.handle.EventRecorder(), u)
 		default:
@@ -152,7 +153,7 @@ func (p *GangPreemption) mark(group *schedulingv1beta1.PodGroup, why cause) {
 	})
 }
 
-// evictPod tells the pod until when it has time to save its work, and then ends it.
+// evictPod writes to the pod the deadline for saving its work, and then ends it.
 func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, why cause) error {
 	now := p.underway.clock.Now()
 	grace := time.Duration(corev1.DefaultTerminationGracePeriodSeconds) * time.Second

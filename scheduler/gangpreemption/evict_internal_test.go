@@ -14,7 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// recorded keeps what was recorded: the related object, and the note.
+// recorded records the related object and the note of each Event.
 type recorded struct {
 	related []runtime.Object
 	notes   []string
@@ -24,8 +24,8 @@ func (e *recorded) Eventf(_, related runtime.Object, _, _, _, note string, args 
 	e.related, e.notes = append(e.related, related), append(e.notes, fmt.Sprintf(note, args...))
 }
 
-// Tenants whose work leaves for a gang of their own namespace are told its name; others are told neither by the message, which is also on
-// their pods and groups, nor by the object that their Event is related to.
+// Tenants whose work leaves for a gang of their own namespace learn its name; others learn it neither from the message,
+// which is also on their pods and groups, nor from the object that their Event is related to.
 func TestPreempted_NamesNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	by := metav1.ObjectMeta{Namespace: "secret-project", Name: "gpt"}

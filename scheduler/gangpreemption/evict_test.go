@@ -19,8 +19,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// slowServer does not answer who tells pods their deadline before it is asked to. Nobody else has to wait: a reactor of the fake client
-// would hold up all calls.
+// slowServer does not answer requests that write a pod's deadline until it is released. Other requests do not wait: a reactor of the
+// fake client would hold up all calls.
 type slowServer struct {
 	*fake.Clientset
 
@@ -59,9 +59,9 @@ func (p slowPods) Patch(
 	return p.PodInterface.Patch(ctx, name, kind, data, options, parts...)
 }
 
-// Until its victims are gone a gang is asked about again and again, and each answer would end them. Every eviction is begun once:
-// otherwise a slow server has more to do the slower it is.
-func TestASlowServerIsNotAskedWithEachAnswer(t *testing.T) {
+// Until its victims have left a gang is evaluated again and again, and each answer would evict them. Every eviction is
+// begun once: otherwise the load of a slow server grows as it slows down.
+func TestEvict_SlowServerGetsOneRequest(t *testing.T) {
 	s := schedulertest.NewFullFleet(4)
 	c := schedulertest.NewUnstartedCluster(t, s.Objects())
 	server := &slowServer{Clientset: c.Clientset, answers: make(chan struct{})}

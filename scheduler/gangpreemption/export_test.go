@@ -23,5 +23,5 @@ func (u *Underway) End(pod types.UID, now time.Time) { u.of.end(pod, now) }
 // Holds is holds.
 func (u *Underway) Holds(unit snapshot.Unit) bool { return u.of.holds(unit) }
 
-// Len is how many pods are remembered.
+// Len returns the number of remembered pods.
 func (u *Underway) Len() int { return len(u.of.pods) }

@@ -13,9 +13,10 @@ import (
 // Moved is the reason of the condition DisruptionTarget of members that leave with their gang.
 const Moved = "GangMoved"
 
-// move evicts what is left of a gang that lost members, if these have no room near the others and no eviction makes any, but all of
-// it has room elsewhere: its job starts it again then, as its policy for disruptions says, and finds the place leased for it. A
-// gang that has no room anywhere keeps its survivors for a while, since a node may come back (see package incompletegangs).
+// move evicts the remaining members of a gang that lost members, if the lost ones have no room near the others and no
+// eviction makes any, but the whole gang has room elsewhere: its job starts it again then, as its policy for
+// disruptions says, and finds the place leased for it. A gang that has no room anywhere retains its survivors for a
+// while, since a node may return (see package incompletegangs).
 func (p *GangPreemption) move(ctx context.Context, x *waiting.Question) bool {
 	to, ok := p.queue.Move(x)
 	if !ok {

@@ -18,13 +18,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The clique is full, so the lost member has no room in it; another clique holds all. The survivors leave as disrupted, and the
-// other clique is theirs although a gang that came later waits for it.
+// The clique is full, so the lost member has no room in it; another clique holds all. The survivors leave as disrupted,
+// and the other clique is theirs although a later gang waits for it.
 //
 //	before  c0: 0 1 2 3     c1: . . . .
-//	lost    c0: 0 - 2 3     c1: . . . .    and "late" comes, which needs four
+//	lost    c0: 0 - 2 3     c1: . . . .    and "late" arrives, which needs four
 //	after   c0: .   . .     c1: 0 1 2 3
-func TestGangMovesThatHasNoRoomForALostMember(t *testing.T) {
+func TestReplacement_GangMovesFromFullClique(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2", "c0-n3")
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), group, members)
 	c.LoseNodes(t, members[1:2], "c0-n1")
@@ -66,12 +67,13 @@ func TestGangMovesThatHasNoRoomForALostMember(t *testing.T) {
 	}
 }
 
-// Less important work in the clique goes before the gang gives up what it has.
+// Lower-priority work in the clique is evicted before the gang gives up its nodes.
 //
 //	before  c0: 0 1 2 low    c1: . . . .
 //	lost    c0: 0 - 2 low    c1: . . . .
 //	after   c0: 0   2 1      c1: . . . .
-func TestLostMemberPreemptsBeforeItsGangMoves(t *testing.T) {
+func TestReplacement_PreemptsBeforeMoving(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2")
 	schedulertest.SetPriority(group, members, 1_001_000)
 	low, victims := schedulertest.RunningGang("low", "clique", "c0-n3")
@@ -86,8 +88,10 @@ func TestLostMemberPreemptsBeforeItsGangMoves(t *testing.T) {
 	}
 }
 
-// Nothing is evicted for nothing: where no clique holds the gang, its survivors stay, and the member comes back with the node.
-func TestSurvivorsStayWhereNothingHoldsTheGang(t *testing.T) {
+// Nothing is evicted for nothing: where no clique holds the gang, its survivors stay, and the member returns with the
+// node.
+func TestReplacement_SurvivorsStayWithoutTarget(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2", "c0-n3")
 	other, busy := schedulertest.RunningGang("other", "clique", "c1-n0")
 	nodes := schedulertest.Cliques(2, 4)
@@ -113,7 +117,8 @@ func TestSurvivorsStayWhereNothingHoldsTheGang(t *testing.T) {
 }
 
 // A gang whose members nothing would create again does not move: its survivors stay, and the lost member waits.
-func TestSurvivorsStayThatNothingWouldCreateAgain(t *testing.T) {
+func TestOnLoss_GoneLeavesSurvivorsRunning(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2", "c0-n3")
 	metav1.SetMetaDataAnnotation(&group.ObjectMeta, topology.AnnotationOnLoss, topology.OnLossGone)
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), group, members)

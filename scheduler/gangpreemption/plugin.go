@@ -1,9 +1,9 @@
-// Package gangpreemption is the scheduler plugin that makes room for a gang, or for a pod in none, by ending what is less important, and that
-// moves a gang which lost members and has no room for them where it is.
+// Package gangpreemption is the scheduler plugin that makes room for a gang, or for a pod in none, by evicting units of
+// lower priority, and that moves a gang which lost members and has no room for them in its domain.
 //
-// In-tree preemption asks where the gang would go in an empty cluster, and then what is in the way there. The queue (package waiting)
-// chooses the victims that lose least, which decides the domain. This plugin has the framework verify, on a snapshot without them, that
-// the gang can start in their place, and evicts them.
+// In-tree preemption places the gang in an empty cluster, and then evicts the pods that are in the way there. The queue
+// (package waiting) chooses the victims that lose least, which decides the domain. This plugin has the framework
+// verify, on a snapshot without them, that the gang can start in their place, and evicts them.
 package gangpreemption
 
 import (
@@ -34,7 +34,8 @@ type GangPreemption struct {
 	handle fwk.Handle
 	queue  *waiting.Queue
 	stock  *devices.Stock
-	// later does something for each of n until the scheduler ends: evictions go on when the cycle that decided them is over.
+	// later does something for each of n until the scheduler ends: evictions continue when the cycle that decided them
+	// is over.
 	later    func(n int, do func(ctx context.Context, i int))
 	clock    clock.Clock
 	underway *underway
@@ -69,8 +70,8 @@ func New(
 // Name returns the plugin's name.
 func (*GangPreemption) Name() string { return Name }
 
-// PodGroupPostFilter carries out the evictions that a waiting gang needs. A gang whose plan the framework's filters refused is left to
-// the plugins that come after: the queue cannot know what is in the way there.
+// PodGroupPostFilter carries out the evictions that a waiting gang needs. A gang whose plan the framework's filters
+// refused is left to the plugins that follow: the queue cannot know the obstacles there.
 func (p *GangPreemption) PodGroupPostFilter(
 	ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, schedule fwk.PodGroupSchedulingFunc,
 ) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
@@ -160,7 +161,7 @@ func (p *GangPreemption) units(x *waiting.Question, ids []contention.ID) []snaps
 	return out
 }
 
-// recordVictims counts and logs what is lost. Units that leave already were counted before.
+// recordVictims counts and logs the losses. Units that leave already were counted before.
 func (p *GangPreemption) recordVictims(
 	ctx context.Context, x *waiting.Question, of contention.Preempted, victims []snapshot.Unit,
 ) {

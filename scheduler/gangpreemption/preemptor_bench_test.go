@@ -16,7 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// What a gang costs that waits for its victims, which take long to leave, on 1,000 nodes: of one core, beyond an idle scheduler.
+// BenchmarkWaitingPreemptor measures the cost of a gang that waits for its victims, which take long to leave, on 1,000
+// nodes: of one core, beyond an idle scheduler.
 func BenchmarkWaitingPreemptor(b *testing.B) {
 	for b.Loop() {
 		benchWaitingPreemptor(b)
@@ -76,8 +77,9 @@ func benchWaitingPreemptor(b *testing.B) {
 	}
 }
 
-// What a pod in no gang costs that has others leave, from its creation to its binding, in a fleet full of gangs of four: chosen by the queue, and, for a
-// pod with a port, by in-tree preemption. Each pod takes the place of another gang.
+// BenchmarkSinglePreemptor measures the cost of a pod in no gang that has others leave, from its creation to its
+// binding, in a fleet full of gangs of four: chosen by the queue, and, for a pod with a port, by in-tree preemption.
+// Each pod takes the place of another gang.
 func BenchmarkSinglePreemptor(b *testing.B) {
 	const pods = 20
 	for _, cliques := range []int{20, 100} { // of 50 nodes
@@ -99,7 +101,7 @@ func BenchmarkSinglePreemptor(b *testing.B) {
 						began := time.Now()
 						c.Create(b, pod)
 						c.AwaitBound(b, pod, time.Minute)
-						if i > 0 { // a scheduler that has just begun looks at nobody for a second
+						if i > 0 { // a scheduler that has just begun considers no gang for a second
 							all = append(all, time.Since(began))
 						}
 					}

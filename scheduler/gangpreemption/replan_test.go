@@ -13,9 +13,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// A gang preempts what runs on parts of two cliques and waits for its victims to end. Before they do, all of a third
-// clique becomes free: it goes there, rank by rank, and what it was nominated to is free for others.
-func TestBetterRoomThanWhatWasPreempted(t *testing.T) {
+// A gang preempts units on parts of two cliques and waits for them to end. Before they do, all of a third clique
+// becomes free: the gang starts there, rank by rank, and its nominated nodes are free for others.
+func TestPreemption_TakesBetterRoomFreedMeanwhile(t *testing.T) {
+	t.Parallel()
 	x := []string{
 		schedulertest.NodeName(1, 0),
 		schedulertest.NodeName(1, 1),
@@ -70,7 +71,7 @@ func TestBetterRoomThanWhatWasPreempted(t *testing.T) {
 }
 
 // The victims on the preferred clique would have to go in vain: a service there that stays bears no member beside it.
-func TestPreemptionFindsItsWayAroundARefusal(t *testing.T) {
+func TestPreemption_AvoidsRefusedClique(t *testing.T) {
 	t.Parallel()
 	noisy := schedulertest.ServicePod("noisy", schedulertest.NodeName(0, 2), map[string]string{"app": "noisy"})
 	priority := int32(1_002_000)
@@ -96,7 +97,7 @@ func TestPreemptionFindsItsWayAroundARefusal(t *testing.T) {
 
 // Whatever would go, services that stay bear no member beside them in either clique. The gang is tried again at the pace of
 // the queue's timer (after 1, 2 and 4 s), not at that of a gang whose victims are going.
-func TestPreemptionInVainIsNotRepeatedAllTheTime(t *testing.T) {
+func TestPreemption_VainAttemptsBackOff(t *testing.T) {
 	objects := schedulertest.Objects(schedulertest.Cliques(2, 4)...)
 	for i := range 2 {
 		noisy := schedulertest.ServicePod(
@@ -121,7 +122,7 @@ func TestPreemptionInVainIsNotRepeatedAllTheTime(t *testing.T) {
 	c.Create(t, high, members)
 	c.WaitRejected(t, "high")
 	time.Sleep(8 * time.Second)
-	// Five attempts at most, each with the question what would be.
+	// Five attempts at most, each with a dry run.
 	if n := schedulertest.Metric(t, "lockstep_scheduler_decision_duration_seconds", "") - before; n > 10 {
 		t.Errorf("%v decisions in 8 s", n)
 	}

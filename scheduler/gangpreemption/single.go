@@ -13,8 +13,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// PostFilter carries out the evictions that a pod in no gang needs. The queue chooses them as it does for gangs, if the pod asks for
-// accelerators and nothing but resources and rules about nodes decides about it; the plugins that come after see to the others.
+// PostFilter carries out the evictions that a pod in no gang needs. The queue chooses them as it does for gangs, if the
+// pod requests accelerators and nothing but resources and rules about nodes decides about it; the plugins that follow
+// serve the others.
 func (p *GangPreemption) PostFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {
@@ -52,7 +53,7 @@ func (p *GangPreemption) preemptForPod(
 	}}, nil
 }
 
-// fitsWithout asks the framework's filters about a node from which the victims have gone. The state is changed.
+// fitsWithout runs the framework's filters on a node that the victims have left. The state is changed.
 func (p *GangPreemption) fitsWithout(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string, victims []snapshot.Unit,
 ) *fwk.Status {
@@ -85,7 +86,7 @@ func (p *GangPreemption) fitsWithout(
 	return p.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, at)
 }
 
-// takeOff takes a pod off a node, and out of what the state says about it.
+// takeOff takes a pod off a node, and out of the state of the cycle.
 func (p *GangPreemption) takeOff(
 	ctx context.Context, state fwk.CycleState, pod, leaves *corev1.Pod, at fwk.NodeInfo,
 ) *fwk.Status {

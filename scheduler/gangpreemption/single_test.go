@@ -124,6 +124,7 @@ func singleLeaves(t *testing.T, s *schedulertest.FullFleet, pod []*corev1.Pod, w
 
 // Pods that ask the same do not wait for each other's victims: a service that grows by four has them all leave at once.
 func TestSinglePods_PreemptAtOnce(t *testing.T) {
+	t.Parallel()
 	s := schedulertest.NewFullFleet(1)
 	c := schedulertest.NewUnstartedCluster(t, s.Objects())
 	c.KeepTerminating()
@@ -146,8 +147,9 @@ func TestSinglePods_PreemptAtOnce(t *testing.T) {
 	c.WaitBound(t, pods)
 }
 
-// The place of a pod whose victims have yet to leave is kept from gangs that are less important, as that of a gang is.
+// The place of a pod whose victims have yet to leave is closed to gangs of lower priority, as that of a gang is.
 func TestSinglePod_KeepsItsPlace(t *testing.T) {
+	t.Parallel()
 	s := schedulertest.NewFullFleet(1)
 	c := schedulertest.NewUnstartedCluster(t, s.Objects())
 	c.KeepTerminating()
@@ -171,6 +173,7 @@ func TestSinglePod_KeepsItsPlace(t *testing.T) {
 
 // A pod that must not preempt does not.
 func TestSinglePod_NeverPreempts(t *testing.T) {
+	t.Parallel()
 	s := schedulertest.NewFullFleet(1)
 	c := schedulertest.NewCluster(t, s.Objects())
 	pod := single("high", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
@@ -182,9 +185,11 @@ func TestSinglePod_NeverPreempts(t *testing.T) {
 	c.ExpectUnbound(t, pod)
 }
 
-// The place of a lost rank is kept from equals of its gang, not from a pod that might evict the gang. The queue and the filters have to agree on that:
-// otherwise the filters refuse what the queue takes for free, and in-tree preemption evicts one gang after another.
+// The place of a lost rank is closed to equals of its gang, not to a pod that might evict the gang. The queue and the
+// filters have to agree on that: otherwise the filters refuse places that the queue takes for free, and in-tree
+// preemption evicts one gang after another.
 func TestSinglePod_UsesThePlaceOfALostRank(t *testing.T) {
+	t.Parallel()
 	s := schedulertest.NewFullFleet(2)
 	s.Groups["low-0-0"].Status.Conditions = []metav1.Condition{
 		{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue},
@@ -195,7 +200,7 @@ func TestSinglePod_UsesThePlaceOfALostRank(t *testing.T) {
 	}
 	c := schedulertest.NewUnstartedCluster(t, s.Objects())
 	queue := c.StartWithQueue(t)
-	other, waits := schedulertest.Gang("waits", 1, "") // so that the queue knows what runs
+	other, waits := schedulertest.Gang("waits", 1, "") // so that the queue has read the running units
 	c.Create(t, other, waits)
 	c.WaitRejected(t, "waits")
 	c.DeletePods(t, []*corev1.Pod{lost})

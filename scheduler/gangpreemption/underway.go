@@ -10,13 +10,14 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// pause is how long a pod is left alone after its eviction was tried, whatever came of it: the scheduler hears of a deletion a little
-// later, and an API server that has no time has none for the same calls again.
+// pause is the time for which a pod is left alone after an attempt to evict it, failed or not: the scheduler
+// hears of a deletion a little later, and an API server that has no time has none for the same calls again.
 const pause = 5 * time.Second
 
-// underway knows the evictions that go on. A gang whose victims are still to leave is asked about again, every two seconds and whenever
-// room changes. If each answer began all evictions anew, those of a slow API server would pile up, on the same few pods, and as each
-// change of a pod has to be made again when another one was faster, none would get through. The zero value knows none.
+// underway records the evictions that are under way. A gang whose victims are still to leave is evaluated again, every
+// two seconds and whenever room changes. If each answer began all evictions anew, those of a slow API server would pile
+// up, on the same few pods, and as each change of a pod has to be made again when another one was faster, none would
+// get through. The zero value has none.
 type underway struct {
 	clock clock.PassiveClock
 
@@ -24,7 +25,7 @@ type underway struct {
 	pods map[types.UID]attempt
 }
 
-// attempt is an eviction that goes on, or that was over at an instant.
+// attempt is an eviction that is under way, or that was over at an instant.
 type attempt struct {
 	on   bool
 	over time.Time
@@ -56,7 +57,7 @@ func (u *underway) end(pod types.UID, now time.Time) {
 	u.pods[pod] = attempt{over: now}
 }
 
-// holds reports whether a unit is leaving, as far as the scheduler has heard or by an eviction that goes on.
+// holds reports whether a unit is leaving, as far as the scheduler knows or by an eviction that is under way.
 func (u *underway) holds(unit snapshot.Unit) bool {
 	if unit.Leaving() {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-func TestAnEvictionIsBegunOnce(t *testing.T) {
+func TestUnderway_EvictionBeginsOnce(t *testing.T) {
 	var u gangpreemption.Underway
 	now := time.Unix(1000, 0)
 	pod := &corev1.Pod{}

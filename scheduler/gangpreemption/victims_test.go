@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// protects is a budget that lets nobody with the label go.
+// protects is a budget that allows no disruption of pods with the label.
 func protects(label, value string) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: value, Namespace: schedulertest.Namespace},
@@ -29,7 +29,7 @@ func protects(label, value string) *policyv1.PodDisruptionBudget {
 func unchanged(*corev1.Pod) {}
 
 // The victims are those that lose least, and the domain follows from that.
-func TestTheCheapestVictimsGo(t *testing.T) {
+func TestVictims_CheapestAreEvicted(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(*schedulertest.FullFleet)
 		gone []string
@@ -105,8 +105,8 @@ func TestTheCheapestVictimsGo(t *testing.T) {
 	}
 }
 
-// Whoever is told by a policy to wait waits, and nobody leaves for a gang that would not fit even then.
-func TestNobodyGoesInVain(t *testing.T) {
+// A gang that a policy makes wait waits, and no unit leaves for a gang that would not fit even then.
+func TestPreemption_EvictsNothingInVain(t *testing.T) {
 	never := corev1.PreemptNever
 	for name, c := range map[string]struct {
 		size   int
@@ -133,8 +133,9 @@ func TestNobodyGoesInVain(t *testing.T) {
 	}
 }
 
-// A pod that is preempted is told how long it has, and that it is not its fault, before it is ended.
-func TestVictimsAreTold(t *testing.T) {
+// A preempted pod receives its deadline, and the message that it is not at fault, before it is ended.
+func TestVictims_GetReasonAndGrace(t *testing.T) {
+	t.Parallel()
 	s := schedulertest.NewFullFleet(4)
 	grace := int64(120)
 	for _, p := range s.Pods["low-0-0"] {
@@ -178,11 +179,12 @@ func TestVictimsAreTold(t *testing.T) {
 	c.WaitBound(t, members)
 }
 
-// The first of the queue waits for all of a clique, half of which equals of it hold, and has its place there. Who comes later could end
-// the less important half, and would then not get it: so nobody goes. A gang that waits for nobody's place does end it.
+// The first of the queue waits for all of a clique, half of it held by its equals, and has its place there. A later gang could evict
+// the less important half, and would then not get it: so no unit leaves. A gang that waits for a place that is not reserved does evict
+// it.
 //
 //	c0: two nodes equal, two low     first: all four     second: two
-func TestNobodyGoesForAPlaceThatIsKept(t *testing.T) {
+func TestPreemption_EvictsNothingForLeasedPlace(t *testing.T) {
 	for name, first := range map[string]bool{"behind the first": true, "alone": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +230,8 @@ func TestNobodyGoesForAPlaceThatIsKept(t *testing.T) {
 	}
 }
 
-func TestHigherPriorityTakesTheNodes(t *testing.T) {
+func TestPreemption_HigherPriorityTakesTheNodes(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	low, victims := schedulertest.Gang("low", 4, "clique")
 	c.Create(t, low, victims)

@@ -29,7 +29,7 @@ func (q *GangQueue) narrow(_ klog.Logger, old, obj any) (fwk.PreQueueingHintResu
 		q.queue.Release(waiting.IDOf(key)) // with one more member it asks another question
 		return one(pod), nil
 	}
-	// A PodGroup is updated all the time; only an update that can complete the gang, or that changes what it asks for, is
+	// A PodGroup is updated all the time; only an update that can complete the gang, or that changes its request, is
 	// worth a look at its members.
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	asksElse := ok && (minCount(before) != minCount(group) || !maps.Equal(before.Annotations, group.Annotations) ||
@@ -48,7 +48,7 @@ func one(pod *corev1.Pod) fwk.PreQueueingHintResult {
 	return fwk.PreQueueingHintResult{Pods: []types.NamespacedName{{Namespace: pod.Namespace, Name: pod.Name}}}
 }
 
-// hint says whether the event let the pod's gang in.
+// hint returns whether the event admits the pod's gang.
 func (q *GangQueue) hint(_ klog.Logger, pod *corev1.Pod, _, obj any) (fwk.QueueingHint, error) {
 	mine, ok := snapshot.GroupOf(pod)
 	theirs, same := keyOf(obj)
@@ -97,7 +97,7 @@ func (q *GangQueue) complete(group *schedulingv1beta1.PodGroup) bool {
 		q.wantedNote(group, state) == finished.On(group)
 }
 
-// minCount is how many members have to start together.
+// minCount returns the number of members that have to start together.
 func minCount(group *schedulingv1beta1.PodGroup) int {
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
 		return int(gang.MinCount)
@@ -126,8 +126,8 @@ func (q *GangQueue) added(obj any) {
 	}
 }
 
-// Recheck looks at the gang of a bound pod once the scheduler's handlers have surely seen that pod, and activates the
-// gang if it is complete. One check at a time per gang is enough: it looks at what is known then.
+// Recheck checks the gang of a bound pod after the scheduler's handlers have surely seen that pod, and activates the
+// gang if it is complete. One pending check per gang is enough: it reads the state at its time.
 func (q *GangQueue) Recheck(pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok {
@@ -152,8 +152,8 @@ func (q *GangQueue) recheck(key types.NamespacedName) {
 	q.activate(key)
 }
 
-// forget drops what is known about a deleted group, but not about one of the same name that came after it: our handler
-// may be told of the deletion late.
+// forget drops the state of a deleted group, but not that of a later one with the same name: our handler may learn of
+// the deletion late.
 func (q *GangQueue) forget(obj any) {
 	group, ok := snapshot.Deleted(obj)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// witness notes when the scheduler first asks for the plan of a gang, and of how many members.
+// witness notes when the scheduler first asks for the plan of a gang, and the number of its members.
 type witness struct {
 	*gangplacement.GangPlacement
 	asked chan int
@@ -33,7 +33,7 @@ func (w *witness) GeneratePlacements(
 	return nil, fwk.NewStatus(fwk.Unschedulable, "only the question matters")
 }
 
-// From the first member created to the whole gang being asked about.
+// From the first member created to the evaluation of the whole gang.
 func BenchmarkAssembly(b *testing.B) {
 	for _, size := range []int{1000, 4000, 10_000} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
@@ -52,7 +52,7 @@ func BenchmarkAssembly(b *testing.B) {
 	}
 }
 
-// assemble returns how long it took until the gang was asked about, and until its last member was created.
+// assemble returns the time until the gang was evaluated, and until its last member was created.
 func assemble(b *testing.B, size int) (took, created time.Duration) {
 	b.Helper()
 	w := &witness{asked: make(chan int, 1)}

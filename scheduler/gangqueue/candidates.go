@@ -14,16 +14,17 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// candidates are the pods for which the scheduling queue has to evaluate an event. Whenever a pod is bound or deleted, the queue
-// looks at every pod that waits, those of parked gangs included: with 2,000 parked gangs of 64 that is most of what the scheduler does.
-// A pre-queueing hint names those for which the event can matter, for all plugins: they must all be among them, or they miss what they
-// wait for. Gangs are collected where the queue itself asks about each pod that enters it, PreEnqueue. Of the other pods only those
-// that were refused wait for an event: naming the pods in the active queue, too, costs bound × waiting.
+// candidates are the pods for which the scheduling queue has to evaluate an event. Whenever a pod is bound or deleted,
+// the queue looks at every pod that waits, those of parked gangs included: with 2,000 parked gangs of 64 that is most
+// of the scheduler's work. A pre-queueing hint names those for which the event can matter, for all plugins: a pod that
+// is not among them misses the event that it waits for. Gangs are collected where the queue itself asks about each pod
+// that enters it, PreEnqueue. Of the other pods only those that were refused wait for an event: naming the pods in the
+// active queue, too, costs bound × waiting.
 type candidates struct {
-	// refused are the pods in no gang that were not scheduled when they were tried last, by UID: another pod of a name may come
-	// before the deletion of the last is seen.
+	// refused are the pods in no gang that were not scheduled when they were tried last, by UID: another pod of a name
+	// may be created before the deletion of the last is seen.
 	refused map[types.NamespacedName]types.UID
-	// gangs are those that were let in, by one of their members.
+	// gangs are the admitted ones, by one of their members.
 	gangs map[types.NamespacedName]types.NamespacedName
 }
 
@@ -37,7 +38,7 @@ func nameOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// enters notes a gang of which a pod enters the queue.
+// enters notes the gang of a pod that enters the queue.
 func (q *GangQueue) enters(pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok {
@@ -74,7 +75,8 @@ func (q *GangQueue) refuse(pod *corev1.Pod) {
 	}
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()
-	// The informer's store drops a pod before its handlers are told: one that is there still will be told of, and leaves then.
+	// The informer's store drops a pod before it calls its handlers: a pod that is still in the store leaves with that
+	// call.
 	if now, err := q.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || now.UID != pod.UID {
 		return
 	}
@@ -90,8 +92,8 @@ func (q *GangQueue) leaves(pod *corev1.Pod) {
 	}
 }
 
-// moved names the pods that may care that a pod was bound or deleted: those that were refused, and those of gangs that were let in and
-// are not parked, which the lot wakes.
+// moved names the pods that a bound or deleted pod may concern: those that were refused, and those of admitted gangs
+// that are not parked. The waiting queue wakes parked gangs.
 func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, error) {
 	q.gangs.mu.Lock()
 	pods := make([]types.NamespacedName, 0, len(q.gangs.events.refused)+len(q.gangs.events.gangs))
@@ -118,7 +120,7 @@ func (q *GangQueue) moved(klog.Logger, any, any) (fwk.PreQueueingHintResult, err
 	return fwk.PreQueueingHintResult{Pods: pods}, nil
 }
 
-// member is the member that is remembered or, if it is gone or has its node, another one that waits; false if none does.
+// member returns the remembered member or, if that is deleted or bound, another waiting one; false if none waits.
 func (q *GangQueue) member(key, known types.NamespacedName) (types.NamespacedName, bool) {
 	pod, err := q.pods.Pods(known.Namespace).Get(known.Name)
 	if err == nil && pod.Spec.NodeName == "" {
@@ -128,14 +130,15 @@ func (q *GangQueue) member(key, known types.NamespacedName) (types.NamespacedNam
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()
 	if other == nil {
-		delete(q.gangs.events.gangs, key) // whoever comes passes PreEnqueue
+		delete(q.gangs.events.gangs, key) // a later member passes PreEnqueue
 		return known, false
 	}
 	q.gangs.events.gangs[key] = nameOf(other)
 	return nameOf(other), true
 }
 
-// freed is the hint for pods that this plugin's Filter kept off what is held or reserved: they are tried again when a pod has left.
+// freed is the hint for pods that this plugin's Filter rejected for held or reserved room: they are tried again when a
+// pod has left.
 func freed(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
 	if _, member := snapshot.GroupOf(pod); member {
 		return fwk.QueueSkip, nil // gangs wait for other events

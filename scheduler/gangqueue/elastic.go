@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// wanted returns how many members have to exist before a gang is let in. An elastic gang that has no nodes yet waits for all, so that it starts with as many
-// as fit and not with those that its Job made first; but not for longer than patienceForMembers, since a quota may allow no more.
+// wanted returns the number of members that have to exist before a gang is admitted. An elastic gang that has no nodes yet waits for all, so that it starts
+// with as many as fit and not with those that its Job made first; but not for longer than patienceForMembers, since a quota may allow no more.
 func (q *GangQueue) wanted(group *schedulingv1beta1.PodGroup) int {
 	need, key := minCount(group), types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	span, ok := topology.SpanOf(group.Annotations)

@@ -10,9 +10,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// An elastic gang is not let in with the members that its Job makes first, although they would be enough; and with those that there are when no more have
-// come for a while.
+// An elastic gang is not admitted with the members that its Job makes first, although they would be enough; it is admitted with the members that exist
+// when no more have arrived for a while.
 func TestGangQueue_ElasticGangWaitsForAllItsMembers(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 8))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)

@@ -33,7 +33,7 @@ func (q *GangQueue) wantedNote(group *schedulingv1beta1.PodGroup, state fwk.PodG
 			succeeded[owner.UID]++
 		}
 	}
-	for job, count := range told { // a Job counts also those pods that are gone
+	for job, count := range told { // a Job also counts succeeded pods that are deleted
 		succeeded[job] = max(succeeded[job], count)
 	}
 	return finished.Wanted(group, presentIn(state), succeeded)
@@ -44,11 +44,11 @@ func presentIn(state fwk.PodGroupState) []*corev1.Pod {
 	return slices.Concat(state.ScheduledPods(), slices.Collect(maps.Values(state.UnscheduledPods())))
 }
 
-// mostJobs is how many Jobs of one gang are asked. Whoever may create pods can name any number of owners.
+// mostJobs is the number of Jobs of one gang that are read. A user who may create pods can name any number of owners.
 const mostJobs = 64
 
-// askJobs reads the Jobs of an incomplete gang of which members wait. They count succeeded pods that were deleted since, which nobody else can.
-// It is called half a minute after the gang became incomplete: most gangs are complete by then, and cost no request.
+// askJobs reads the Jobs of an incomplete gang with waiting members. Only the Jobs count succeeded pods that were deleted since. It is called
+// half a minute after the gang became incomplete: most gangs are complete by then, and cost no request.
 func (q *GangQueue) askJobs(group *schedulingv1beta1.PodGroup, state fwk.PodGroupState) {
 	if len(state.UnscheduledPods()) == 0 || q.beside == nil {
 		return
@@ -77,7 +77,7 @@ func (q *GangQueue) askJobs(group *schedulingv1beta1.PodGroup, state fwk.PodGrou
 	})
 }
 
-// noteFinished corrects the note on a gang of which members wait. The group's update then lets them in.
+// noteFinished corrects the note on a gang with waiting members. The group's update then admits them.
 func (q *GangQueue) noteFinished(group *schedulingv1beta1.PodGroup) {
 	if group.Spec.SchedulingPolicy.Gang == nil || q.beside == nil || !q.acts() {
 		return
@@ -87,7 +87,7 @@ func (q *GangQueue) noteFinished(group *schedulingv1beta1.PodGroup) {
 	if err != nil {
 		return
 	}
-	// Gangs that are being made come here once for each of their pods, so what is cheap is asked first.
+	// Gangs that are being created get here once for each of their pods, so the cheap checks run first.
 	note := q.wantedNote(group, state)
 	if note == finished.On(group) || len(state.UnscheduledPods()) == 0 || !q.gangs.beginNote(key) {
 		return
@@ -101,14 +101,14 @@ func (q *GangQueue) noteFinished(group *schedulingv1beta1.PodGroup) {
 	})
 }
 
-// told returns a copy of what the Jobs of a gang have said of their succeeded pods; nil for nothing.
+// told returns a copy of the numbers of succeeded pods that a gang's Jobs reported; nil for none.
 func (g *gangs) told(key types.NamespacedName) map[types.UID]int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.succeeded[key])
 }
 
-// learn remembers how many pods of a Job have succeeded, until its group is deleted.
+// learn remembers the number of succeeded pods of a Job, until its group is deleted.
 func (g *gangs) learn(key types.NamespacedName, job types.UID, succeeded int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

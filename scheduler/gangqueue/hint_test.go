@@ -15,6 +15,7 @@ import (
 // Pods in no gang that were refused are tried again when a pod leaves, although the events of bound pods name only those that
 // were refused.
 func TestGangQueue_RefusedPodIsTriedWhenAPodLeaves(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))
 	first := []*corev1.Pod{schedulertest.Pod("a", "4"), schedulertest.Pod("b", "4")}
 	c.Create(t, first)
@@ -26,9 +27,10 @@ func TestGangQueue_RefusedPodIsTriedWhenAPodLeaves(t *testing.T) {
 	c.WaitBoundFor(t, waiting, 5*time.Second)
 }
 
-// The queue is told for whom a bound or deleted pod matters. Ordinary pods that wait must be among them: nothing else
-// would wake them for five minutes.
-func TestOrdinaryPodsAreWokenByOthers(t *testing.T) {
+// The hint names the pods for which a bound or deleted pod matters. Ordinary pods that wait must be among them: nothing
+// else would wake them for five minutes.
+func TestQueueingHint_WakesOrdinaryPods(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))
 	group, members := schedulertest.Gang("full", 2, "clique")
 	c.Create(t, group, members)
@@ -51,7 +53,7 @@ func TestOrdinaryPodsAreWokenByOthers(t *testing.T) {
 	c.DeletePods(
 		t,
 		members,
-	) // all of them: the place of one would be kept for it
+	) // all of them: the place of one would be reserved for it
 	at := c.WaitBound(t, []*corev1.Pod{first, second})
 	if at[0] != at[1] {
 		t.Errorf("the second is on %s, the first on %s", at[1], at[0])

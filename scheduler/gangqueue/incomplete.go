@@ -11,10 +11,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// patienceForMembers is the time after which the group of an incomplete gang reports what it lacks: a job of thousands of pods is created in less.
+// patienceForMembers is the time after which the group of an incomplete gang reports its missing members: a job of
+// thousands of pods is created in less.
 const patienceForMembers = 30 * time.Second
 
-// watchMembers has the gang looked at later. One look at a time per gang is enough: it sees what is there then.
+// watchMembers schedules a check of the gang. One pending check per gang is enough: it reads the state at its time.
 func (q *GangQueue) watchMembers(key types.NamespacedName) {
 	if q.explain == nil {
 		return
@@ -28,8 +29,8 @@ func (q *GangQueue) watchMembers(key types.NamespacedName) {
 	}
 }
 
-// explainMissing says on the group of an incomplete gang what it lacks. Nothing else would: the gang is not let into the queue. When it is complete, the
-// verdict about its place replaces that.
+// explainMissing reports on the group of an incomplete gang its missing members. Nothing else would: the gang is not
+// admitted to the queue. When it is complete, the verdict about its place replaces the report.
 func (q *GangQueue) explainMissing(key types.NamespacedName) {
 	q.gangs.mu.Lock()
 	delete(q.gangs.watched, key)
@@ -51,7 +52,6 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 		return // its job has no pods, and says why
 	}
 	q.askJobs(group, state)
-	q.explain.Forget(group.UID) // GangPlacement's writer may have said something else since
 	q.explain.Waits(
 		group,
 		explanation.Incomplete,
@@ -60,7 +60,8 @@ func (q *GangQueue) explainMissing(key types.NamespacedName) {
 	)
 }
 
-// missing describes what an incomplete gang lacks. Of the members that exist some run, and of those some leave.
+// missing describes the missing members of an incomplete gang. Of the members that exist some run, and of those some
+// leave.
 func missing(group *schedulingv1beta1.PodGroup, exist, running, leave int) string {
 	need := minCount(group)
 	exist, running = exist-leave, running-leave

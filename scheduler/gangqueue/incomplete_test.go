@@ -25,6 +25,7 @@ func (q quick) AfterFunc(d time.Duration, f func()) clock.Timer {
 
 // The group of an incomplete gang reports the missing member, and its return.
 func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -85,6 +86,7 @@ func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
 
 // The group of a gang that another scheduler serves is that scheduler's to explain.
 func TestGangQueue_SaysNothingOfGangsOfOtherSchedulers(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)

@@ -8,7 +8,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// learnFrom reports a pod that has left its place to what learns run times. phase is the last that is known of it.
+// learnFrom reports a pod that has left its place to the learner of run times. phase is its last known phase.
 func (q *GangQueue) learnFrom(pod *corev1.Pod, phase corev1.PodPhase) {
 	if pod.Spec.SchedulerName != q.profile {
 		return

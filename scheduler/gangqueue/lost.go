@@ -13,11 +13,11 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// left tells the queue of a pod that gave its room back. The place of a member of a gang that was whole is kept for it, unless a scheduler evicted the
-// member, or it has succeeded.
+// left reports to the queue that a pod gave its room back. The place of a member of a gang that was whole is reserved
+// for it, unless a scheduler evicted the member, or it has succeeded.
 func (q *GangQueue) left(pod *corev1.Pod) {
 	phase := pod.Status.Phase
-	if end := q.endings.Phase(pod); end != "" { // the scheduler's informer shows what the pod was before
+	if end := q.endings.Phase(pod); end != "" { // the scheduler's informer shows the earlier phase
 		phase = end
 	}
 	if group := q.goesOn(pod); group != nil && !snapshot.SucceededIn(phase, pod) && !eviction.ByScheduler(pod) {
@@ -28,7 +28,8 @@ func (q *GangQueue) left(pod *corev1.Pod) {
 	q.learnFrom(pod, phase)
 }
 
-// leavesSoon has the place of a member that is being deleted kept before it is free: the scheduler's own handlers may learn of that before ours do.
+// leavesSoon reserves the place of a member that is being deleted before it is free: the scheduler's own handlers may
+// learn of that before ours do.
 func (q *GangQueue) leavesSoon(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || snapshot.Ended(pod) || eviction.ByScheduler(pod) {
 		return
@@ -38,9 +39,9 @@ func (q *GangQueue) leavesSoon(pod *corev1.Pod) {
 	}
 }
 
-// lossOf judges a member by what was last seen of it, and its phase. A kubelet ends a member that is deleted by a signal, mostly as Failed: that is no
-// failure of a pod that its user has deleted. A Job deletes all its pods also to start them again. One that is suspended or deleted loses its group,
-// and with it the places.
+// lossOf judges a member by its last seen state, and its phase. A kubelet ends a member that is deleted by a signal,
+// mostly as Failed: that is no failure of a pod that its user has deleted. A Job deletes all its pods also to start
+// them again. One that is suspended or deleted loses its group, and with it the places.
 func lossOf(pod *corev1.Pod, phase corev1.PodPhase) waiting.Loss {
 	switch {
 	case eviction.Disrupted(pod), pod.DeletionTimestamp != nil && ofJob(pod):
@@ -59,7 +60,7 @@ func ofJob(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "Job" && owner.APIVersion == batchv1.SchemeGroupVersion.String()
 }
 
-// ended follows a pod that has ended, before or after the scheduler's informer shows that it is gone.
+// ended follows a pod that has ended, before or after the scheduler's informer drops it.
 func (q *GangQueue) ended(pod *corev1.Pod) {
 	q.learnEnd(pod, pod.Status.Phase)
 	if snapshot.Succeeded(pod) {
@@ -82,7 +83,8 @@ func (q *GangQueue) ended(pod *corev1.Pod) {
 	}
 }
 
-// lost has the place of a member kept if its gang needs the member: an elastic gang that is left with enough of them goes on without it.
+// lost reserves the place of a member if its gang needs the member: an elastic gang with enough members left continues
+// without it.
 func (q *GangQueue) lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss waiting.Loss) {
 	if q.endings == nil && loss != waiting.Failed {
 		return // a scheduler that is played: the jobs there lose all members at once, or none, and never by a failure
@@ -95,13 +97,14 @@ func (q *GangQueue) lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, los
 	}
 }
 
-// goesOn returns the group of a member of a gang that is to go on, nil for any other pod.
+// goesOn returns the group of a member of a gang that is to continue, nil for any other pod.
 func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || pod.Spec.SchedulerName != q.profile {
 		return nil
 	}
-	// The informer's own store: if the group is gone from it, its leases may have been revoked already, and nothing would revoke another one.
+	// The informer's own store: if the group is no longer in it, its leases may have been revoked already, and nothing
+	// would revoke another one.
 	group, err := q.groups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil || group.DeletionTimestamp != nil || group.Spec.SchedulingPolicy.Gang == nil ||
 		meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget) {
@@ -146,21 +149,21 @@ func (q *GangQueue) track(pod *corev1.Pod, holds, leaves bool) {
 	q.gangs.leaving.put(key, pod.UID, leaves)
 }
 
-// leavers returns how many members of the gang are being deleted and have not ended.
+// leavers returns the number of members of the gang that are being deleted and have not ended.
 func (q *GangQueue) leavers(key types.NamespacedName) int {
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()
 	return len(q.gangs.leaving[key])
 }
 
-// holding returns how many members of a gang hold their places.
+// holding returns the number of members of a gang that hold their places.
 func (q *GangQueue) holding(key types.NamespacedName) int {
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()
 	return len(q.gangs.holders[key])
 }
 
-// survivors returns how many other members of the pod's gang hold their places.
+// survivors returns the number of other members of the pod's gang that hold their places.
 func (q *GangQueue) survivors(lost *corev1.Pod) int {
 	key, _ := snapshot.GroupOf(lost)
 	q.gangs.mu.Lock()

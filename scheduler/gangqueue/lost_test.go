@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// A gang of four fills its clique, and a gang of one waits. What becomes of a member decides whether the other gets its node within two seconds.
+// A gang of four fills its clique, and a gang of one waits. The end of a member decides whether the other gets its node
+// within two seconds.
 func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 	type happens func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod)
 	end := func(phase corev1.PodPhase, ranks ...int) happens {
@@ -97,9 +98,10 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 	}
 }
 
-// A tenant starts two gangs and takes a member of each away at once, again and again. What is kept for him beyond what he used are the places of one gang,
-// not of all that he can start.
+// A tenant starts two gangs and takes a member of each away at once, again and again. The places that are reserved for
+// the tenant beyond its use are those of one gang, not of all that it can start.
 func TestGangQueue_PlacesOfGangsThatHardlyRan(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	for _, name := range []string{"first", "second"} {
 		group, members := schedulertest.Gang(name, 2, "clique")

@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// What the queue's concrete entities offer: a group its PodGroup, a single pod itself.
+// The contents of the queue's concrete entities: a group its PodGroup, a single pod itself.
 type (
 	groupEntity interface {
 		GetPodGroup() *schedulingv1beta1.PodGroup
@@ -20,8 +20,8 @@ type (
 	podEntity interface{ GetPodInfo() fwk.PodInfo }
 )
 
-// Less puts the higher priority first, then who is due earlier, then the name. The queue's own timestamp is not asked: it is renewed by every
-// attempt.
+// Less puts the higher priority first, then the earlier due time, then the name. It ignores the queue's own timestamp,
+// which every attempt renews.
 func (q *GangQueue) Less(a, b fwk.QueuedEntityInfo) bool {
 	oa, ob := objectOf(a), objectOf(b)
 	if oa == nil || ob == nil {

@@ -3,10 +3,10 @@
 // A gang is opened once, by the event that completes it, and stays open as long as its PodGroup exists. Both kinds of
 // completing event (a member or the PodGroup itself is added) are judged in the scheduler's own event handler, after
 // that handler has put the object into the queue and in constant time, through a pre-queueing hint. So there is no
-// order of events in which the last member is missing from the queue when the gang opens, or in which nobody opens it:
+// order of events in which the last member is missing from the queue when the gang opens, or in which nothing opens it:
 //
 //   - the scheduler adds a member to its count, then to the queue, then asks the hint about the event;
-//   - whichever object comes last, its event finds all others in the count and in the queue;
+//   - whichever object arrives last, its event finds all others in the count and in the queue;
 //   - until then PreEnqueue keeps the gang gated, so that adding a member costs no pass over the others.
 //
 // A gang that does not fit is parked: PreEnqueue keeps it out until the cluster changes (see package waiting).
@@ -48,31 +48,31 @@ type GangQueue struct {
 	queue  *waiting.Queue
 	// profile is the schedulerName of the pods that are scheduled here.
 	profile string
-	// settled has something done when the scheduler's own handlers have surely seen what ours saw.
+	// settled calls do when the scheduler's own handlers have surely seen the events that ours saw.
 	settled func(do func())
 	// beside does something beside the scheduling loop; nil does nothing.
 	beside func(do func(context.Context))
 	pods   corelisters.PodLister
 	groups schedulinglisters.PodGroupLister
-	// endings knows how pods ended.
+	// endings records the results of ended pods.
 	endings *members.Ended
 	// acts reports whether this scheduler decides, and not another one for which it stands by.
 	acts func() bool
-	// seen reports whether our handler was told of all pods that were there at the start.
+	// seen reports whether our handler has received all pods that existed at the start.
 	seen cache.InformerSynced
-	// explain says what incomplete gangs lack; nil has it said nowhere.
+	// explain reports the missing members of incomplete gangs; nil reports none.
 	explain *explanation.Writer
 	// gangs has a lock of its own, under which nothing else is called that may lock.
 	gangs *gangs
 }
 
-// gangs is what is known about gangs and refused pods.
+// gangs holds the known state of gangs and refused pods.
 type gangs struct {
 	mu sync.Mutex
 	// open holds the gangs that were complete once, by PodGroup.
 	open map[types.NamespacedName]types.UID
-	// starting is set until the scheduler's handlers have seen what was there at its start; early are pods that come to the
-	// queue before that, one of every gang, and came is how many came.
+	// starting is set until the scheduler's handlers have seen the objects that existed at its start; early are pods
+	// that enter the queue before that, one of every gang, and came is the number of all that do.
 	starting bool
 	early    map[types.NamespacedName]*corev1.Pod
 	came     int
@@ -80,18 +80,18 @@ type gangs struct {
 	events candidates
 	// checking holds the gangs for which a recheck is under way.
 	checking map[types.NamespacedName]bool
-	// holders are the members of each gang that hold a place: they have a node, have not ended and are not being deleted. leaving are those that
-	// are, until they are gone: the gang cannot start with them.
+	// holders are the members of each gang that hold a place: they have a node, have not ended and are not being
+	// deleted. leaving are those that are being deleted, until they no longer exist: the gang cannot start with them.
 	holders, leaving membersOf
 	// revised holds the gangs that are looked at in a moment, since they lost members.
 	revised sets.Set[types.NamespacedName]
 	// watched holds the gangs that are looked at later, since they lack members.
 	watched map[types.NamespacedName]bool
-	// enough holds the elastic gangs that are let in with the members that exist: the others were not made in time.
+	// enough holds the elastic gangs that are admitted with the members that exist: the others were not made in time.
 	enough map[types.NamespacedName]types.UID
 	// noting holds the gangs about whose finished members something is being written.
 	noting sets.Set[types.NamespacedName]
-	// succeeded is how many pods of a Job have succeeded, as the Job says, by PodGroup and by the Job's UID.
+	// succeeded is the number of succeeded pods of a Job, as the Job reports it, by PodGroup and by the Job's UID.
 	succeeded map[types.NamespacedName]map[types.UID]int
 }
 
@@ -121,7 +121,7 @@ var (
 
 // New returns the plugin's factory.
 func New(
-	queue *waiting.Queue, ended *members.Ended, acts func() bool, t timing.Timing,
+	queue *waiting.Queue, ended *members.Ended, acts func() bool, explain *explanation.Writers, t timing.Timing,
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		q, err := NewWithClock(handle, t.Clock, queue)
@@ -132,7 +132,7 @@ func New(
 		if err := ended.Follow(ctx, handle, q.ended); err != nil {
 			return nil, err
 		}
-		q.explain = explanation.NewWriter(ctx, handle.ClientSet(), handle.EventRecorder(), t)
+		q.explain = explain.Of(ctx, handle)
 		q.beside = func(do func(context.Context)) { t.Beside(func() { do(ctx) }) }
 		q.gangs.starting = true
 		q.settled = func(do func()) { t.AfterFunc(t.Settle, do) }
@@ -219,7 +219,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for the other members of gang "+key.Name)
 }
 
-// EventsToRegister registers what completes a gang, and what concerns none that is kept out.
+// EventsToRegister registers the events that complete a gang, and events of bound pods, which concern no parked gang.
 func (q *GangQueue) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	members := fwk.ClusterEvent{Resource: fwk.UnscheduledPod, ActionType: fwk.Add}
 	groups := fwk.ClusterEvent{Resource: fwk.PodGroup, ActionType: fwk.Add | fwk.Update}

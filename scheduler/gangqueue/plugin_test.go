@@ -24,7 +24,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// scheduler is what the plugin sees of the scheduler: its count of members and its queue.
+// scheduler is the scheduler as the plugin sees it: its count of members and its queue.
 type scheduler struct {
 	fwk.Handle
 	factory informers.SharedInformerFactory
@@ -33,7 +33,7 @@ type scheduler struct {
 	groups    map[string]*schedulingv1beta1.PodGroup
 	members   map[string]map[types.UID]*corev1.Pod
 	activated []string
-	// moves is what the queue does with a pod that is activated, nil for nothing.
+	// moves returns the queue's effect on a pod that is activated, nil for none.
 	moves func(*corev1.Pod)
 }
 
@@ -154,8 +154,8 @@ func member(group string, i int) *corev1.Pod {
 	}
 }
 
-// queue is the part of the scheduling queue that opens gangs: it does what the scheduler's event handlers do, in their
-// order, and holds what they hold.
+// queue is the part of the scheduling queue that opens gangs: it repeats the actions of the scheduler's event handlers,
+// in their order, and holds the same pods.
 type queue struct {
 	t      *testing.T
 	plugin *gangqueue.GangQueue
@@ -245,7 +245,7 @@ func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.
 	return plugin, clock
 }
 
-func TestGangEntersWholeWhateverComesLast(t *testing.T) {
+func TestGangQueue_GangEntersWhole(t *testing.T) {
 	const size = 5
 	for last := range size + 1 {
 		t.Run(fmt.Sprintf("the PodGroup comes after %d members", last), func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestGangEntersWholeWhateverComesLast(t *testing.T) {
 	}
 }
 
-func TestLowerMinCountOpensTheGang(t *testing.T) {
+func TestGangQueue_LowerMinCountOpensTheGang(t *testing.T) {
 	s := newScheduler()
 	plugin, _ := newPlugin(t, s)
 	q := newQueue(t, plugin, s)
@@ -293,7 +293,7 @@ func TestLowerMinCountOpensTheGang(t *testing.T) {
 	}
 }
 
-func TestNewPodGroupOfTheSameNameIsClosed(t *testing.T) {
+func TestGangQueue_RecreatedPodGroupIsClosed(t *testing.T) {
 	s := newScheduler()
 	plugin, _ := newPlugin(t, s)
 	q := newQueue(t, plugin, s)
@@ -310,7 +310,7 @@ func TestNewPodGroupOfTheSameNameIsClosed(t *testing.T) {
 	}
 }
 
-func TestPodsOutsideGangsPass(t *testing.T) {
+func TestGangQueue_OtherPodsPass(t *testing.T) {
 	s := newScheduler()
 	plugin, _ := newPlugin(t, s)
 	basic := group("basic", 1)
@@ -329,7 +329,7 @@ func TestPodsOutsideGangsPass(t *testing.T) {
 }
 
 // After a restart bound members raise no event of ours: only the delayed look opens the gang.
-func TestBoundMemberCompletesTheGang(t *testing.T) {
+func TestGangQueue_BoundMemberCompletesTheGang(t *testing.T) {
 	s := newScheduler()
 	plugin, clock := newPlugin(t, s)
 	q := newQueue(t, plugin, s)
@@ -357,7 +357,7 @@ func TestBoundMemberCompletesTheGang(t *testing.T) {
 }
 
 // The scheduler's handlers for pods and PodGroups, ours and the queue run in goroutines of their own.
-func TestConcurrentEvents(t *testing.T) {
+func TestGangQueue_ConcurrentEvents(t *testing.T) {
 	const gangs, size = 20, 50
 	s := newScheduler()
 	plugin, clock := newPlugin(t, s)

@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// quiet is how long no pod must have come before all that were there at the start are taken to be in the queue. Our handler
-	// has been told of all of them by then; the scheduler's own, which fills the queue, says nothing about how far it is.
+	// quiet is the time without new pods after which all pods that existed at the start are assumed to be in the queue.
+	// Our handler has received all of them by then; the scheduler's own, which fills the queue, does not report its
+	// progress.
 	quiet = 250 * time.Millisecond
-	// longest is how long to wait for a quiet moment: where pods come all the time there is none, nor a right order.
+	// longest bounds the wait for a quiet moment: where pods are created all the time there is none, nor a right order.
 	longest = 5 * time.Second
 )
 
-// begin lets pods into the queue when what was bound before the scheduler's start is known. A gang that the last
-// scheduler left torn is not complete before that, and who came before it would take the rest of its nodes. The others must
-// all be in the queue, or who comes first would not be who waits longest.
+// begin admits pods to the queue when the pods bound before the scheduler's start are known. A gang that the last
+// scheduler left torn is not complete before that, and pods admitted earlier would take the rest of its nodes. The
+// other pods must all be in the queue, or the first one to arrive would not be the one that waits longest.
 func (q *GangQueue) begin(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), q.seen) {
 		return
@@ -37,7 +38,7 @@ func (q *GangQueue) begin(ctx context.Context) {
 	q.releaseWhenQuiet(0, longest)
 }
 
-// releaseWhenQuiet looks again and again whether more pods have come than before, and releases all if none has.
+// releaseWhenQuiet checks repeatedly whether more pods have arrived than before, and releases all if none has.
 func (q *GangQueue) releaseWhenQuiet(before int, left time.Duration) {
 	q.gangs.mu.Lock()
 	came := q.gangs.came
@@ -46,7 +47,7 @@ func (q *GangQueue) releaseWhenQuiet(before int, left time.Duration) {
 		q.release()
 		return
 	}
-	if came == 0 { // nobody waits for us
+	if came == 0 { // nothing waits for us
 		left = min(left, quiet)
 	}
 	q.clock.AfterFunc(quiet, func() { q.releaseWhenQuiet(came, left-quiet) })
@@ -62,7 +63,7 @@ func (q *GangQueue) release() {
 	for key, pod := range early {
 		if group, ok := snapshot.GroupOf(pod); ok {
 			q.openIfComplete(group)
-			if pod = q.anyWaiting(group); pod == nil { // the one that came may be gone
+			if pod = q.anyWaiting(group); pod == nil { // the pod that arrived may be deleted
 				continue
 			}
 		}
@@ -71,7 +72,7 @@ func (q *GangQueue) release() {
 	q.handle.Activate(klog.Background(), pods)
 }
 
-// holds keeps a pod while the scheduler starts.
+// holds gates a pod while the scheduler starts.
 func (q *GangQueue) holds(key types.NamespacedName, pod *corev1.Pod) bool {
 	q.gangs.mu.Lock()
 	defer q.gangs.mu.Unlock()

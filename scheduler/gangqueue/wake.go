@@ -40,7 +40,7 @@ func (q *GangQueue) activate(key types.NamespacedName) {
 	q.handle.Activate(klog.Background(), map[string]*corev1.Pod{member.Name: member})
 }
 
-// podGone tells the queue of room that became free.
+// podGone reports freed room to the queue.
 func (q *GangQueue) podGone(obj any) {
 	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = missed.Obj
@@ -62,7 +62,7 @@ func (q *GangQueue) podGone(obj any) {
 	}
 }
 
-// podChanged tells the queue of a pod that ended, which frees its room before it is deleted.
+// podChanged reports to the queue a pod that ended: its room is free before the pod is deleted.
 func (q *GangQueue) podChanged(old, obj any) {
 	before, ok := old.(*corev1.Pod)
 	after, same := obj.(*corev1.Pod)
@@ -82,14 +82,15 @@ func (q *GangQueue) podChanged(old, obj any) {
 	}
 }
 
-// taken tells the queue of a pod that another scheduler has bound: it takes capacity that may be leased.
+// taken reports to the queue a pod that another scheduler has bound: it takes capacity that may be leased.
 func (q *GangQueue) taken(pod *corev1.Pod) {
 	if pod.Spec.SchedulerName != q.profile {
 		q.queue.Taken(pod.Spec.NodeName)
 	}
 }
 
-// groupChanged tells the queue of a gang that runs and is expected to end at another instant, and of one whose sweep is another or has another limit.
+// groupChanged reports to the queue changed gangs: a running gang with another expected end, and a gang with another
+// sweep or another limit of its sweep.
 func (q *GangQueue) groupChanged(old, obj any) {
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	after, same := obj.(*schedulingv1beta1.PodGroup)
@@ -108,9 +109,10 @@ func (q *GangQueue) groupChanged(old, obj any) {
 	}
 }
 
-// revise looks at a gang that lost a member once the scheduler's handlers have surely seen that: without one that it needs, or without one that waits, it
-// leaves the waiting queue. Else it comes back to the scheduling queue: a member may have been made again, and been kept out, while the one in whose
-// place it is was still counted. One look at a time per gang is enough.
+// revise checks a gang that lost a member after the scheduler's handlers have surely seen the loss: without a member
+// that it needs, or without any waiting member, it leaves the waiting queue. Otherwise it returns to the scheduling
+// queue: a member may have been created again, and held out while the one that it replaces was still counted. One check
+// at a time per gang is enough.
 func (q *GangQueue) revise(pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || pod.Spec.SchedulerName != q.profile { // gangs of other schedulers are theirs to explain
@@ -132,7 +134,8 @@ func (q *GangQueue) revise(pod *corev1.Pod) {
 	})
 }
 
-// nodeChanged tells the queue of a node that may take what it did not, or that was cordoned. Heartbeats change nothing that matters.
+// nodeChanged reports to the queue a node that may take pods that it did not take before, or that was cordoned.
+// Heartbeats change nothing that matters.
 func (q *GangQueue) nodeChanged(old, obj any) {
 	before, ok := old.(*corev1.Node)
 	after, same := obj.(*corev1.Node)

@@ -25,7 +25,8 @@ func (h *handle) final(t *testing.T) {
 	synctest.Wait()
 }
 
-// A gang whose members nothing would create again keeps its nodes, whatever it lacks, and an Event says so.
+// A gang whose members nothing would create again retains its nodes, however many members it lacks, and an Event
+// reports that.
 func TestWatch_SparesFinalGangs(t *testing.T) {
 	for name, test := range map[string]struct {
 		do   func(t *testing.T, h *handle)

@@ -29,7 +29,7 @@ const (
 	Unrepaired = "GangNotRepaired"
 )
 
-// check evicts what is bound of a gang that is still not whole.
+// check evicts the bound members of a gang that is still not whole.
 func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) {
 	w.mu.Lock()
 	r.due = false
@@ -47,7 +47,7 @@ func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 	}
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil {
-		return // it is gone, or not there yet: then more of its members are to come
+		return // it is deleted, or not there yet: then more of its members will arrive
 	}
 	bound, waiting, err := w.confirmed(ctx, key, needed(group))
 	if err != nil {
@@ -133,7 +133,8 @@ func (w *watch) evict(
 	return stay
 }
 
-// spares reports whether a gang keeps its nodes, because nothing would create its members again, and says so.
+// spares reports whether a gang retains its nodes, because nothing would create its members again, and records an Event
+// if so.
 func (w *watch) spares(ctx context.Context, group *schedulingv1beta1.PodGroup, reason, why string) bool {
 	if !snapshot.Final(group) {
 		return false
@@ -146,7 +147,7 @@ func (w *watch) spares(ctx context.Context, group *schedulingv1beta1.PodGroup, r
 	return true
 }
 
-// needed is how many members have to be bound, or to have succeeded; a group that is no gang needs none.
+// needed returns the number of members that have to be bound, or to have succeeded; a group that is no gang needs none.
 func needed(group *schedulingv1beta1.PodGroup) int { return finished.MinCount(group) }
 
 // holds reports whether a pod with a node counts as there: one that succeeded has been there, and that is enough.
@@ -169,8 +170,8 @@ func (w *watch) known(gang types.NamespacedName) (bound, waiting []*corev1.Pod) 
 	return bound, waiting
 }
 
-// confirmed returns what known returns. If that makes the gang incomplete, the API server is asked about waiting members one by one, until enough of
-// them have no node there either: the informers may be late.
+// confirmed returns the result of known. If that makes the gang incomplete, the waiting members are read from the API
+// server one by one, until enough of them have no node there either: the informers may be late.
 func (w *watch) confirmed(
 	ctx context.Context,
 	gang types.NamespacedName,

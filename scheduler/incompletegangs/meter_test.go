@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 )
 
-// held reads how many accelerator-seconds incomplete gangs have held.
+// held reads the accelerator-seconds that incomplete gangs have held.
 func held(t *testing.T) float64 {
 	t.Helper()
 	metrics.Register()

@@ -24,9 +24,9 @@ func LacksDevice(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "UnexpectedAdmissionError"
 }
 
-// ended evicts the gang of a member that a kubelet refused while the gang starts, at once: the others can only wait for one that does not arrive where
-// it was meant to be. If the gang has been whole for longer than the grace, the refused member replaces one that was lost, and its job decides what
-// happens then.
+// ended evicts the gang of a member that a kubelet refused while the gang starts, at once: the others can only wait for
+// one that does not arrive where it was meant to be. If the gang has been whole for longer than the grace, the refused
+// member replaces one that was lost, and the decision is left to its job.
 func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if ok && snapshot.Succeeded(pod) {

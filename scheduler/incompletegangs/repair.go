@@ -18,7 +18,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/finished"
 )
 
-// longestBackoff is how long a Job may take to make a failed pod again (MaxJobPodFailureBackOff of its controller).
+// longestBackoff is the longest time that a Job may take to make a failed pod again (MaxJobPodFailureBackOff of its
+// controller).
 const longestBackoff = 10 * time.Minute
 
 // repair ends a gang that ran and lost members that it needs, if those that its job made in their place got no node in time, or if it made none
@@ -30,7 +31,8 @@ func (w *watch) repair(
 	missing := w.missing(r, needed(group), bound)
 	if missing > len(waiting) {
 		lost, guessed := w.loss(r)
-		// Who made the members may have deleted others that had succeeded, before this scheduler began. Of those of a Job, the Job tells.
+		// The owner of the members may have deleted others that had succeeded, before this scheduler began. A Job
+		// reports its own.
 		unknown := guessed && !slices.ContainsFunc(bound, ofJob)
 		if unknown || w.Timing.Clock.Since(lost) < w.Limits.Repair+longestBackoff {
 			w.again(ctx, key, r)
@@ -83,7 +85,8 @@ func isJob(owner metav1.OwnerReference) bool {
 	return owner.Kind == "Job" && owner.APIVersion == batchv1.SchemeGroupVersion.String()
 }
 
-// unrepaired says why a gang leaves. made is how many members its job made in the place of those that are missing.
+// unrepaired returns the reason for which a gang leaves. made is the number of members that its job made in the place
+// of the missing ones.
 func (w *watch) unrepaired(gang string, missing, made int) string {
 	if made < missing {
 		return fmt.Sprintf(
@@ -94,7 +97,8 @@ func (w *watch) unrepaired(gang string, missing, made int) string {
 		missing, gang, w.Limits.Repair)
 }
 
-// missing is how many members the gang lacks. Those that have succeeded are not missing, whether their pods are still there or not.
+// missing returns the number of members that the gang lacks. Those that have succeeded are not missing, whether their pods still
+// exist or not.
 func (w *watch) missing(r *record, needed int, bound []*corev1.Pod) int {
 	w.mu.Lock()
 	gone := r.succeeded.Clone()
@@ -112,10 +116,11 @@ func unfinished(bound, waiting []*corev1.Pod) []*corev1.Pod {
 	})
 }
 
-// mostJobs is how many Jobs of one gang are asked. Whoever may create pods can name any number of owners.
+// mostJobs is the number of Jobs of one gang that are read. A user who may create pods can name any number of owners.
 const mostJobs = 64
 
-// succeededOf returns how many pods of each Job have succeeded, those that are deleted since included: nobody else can tell.
+// succeededOf returns the number of succeeded pods of each Job, as the Jobs report it: they count those that were deleted
+// since.
 func (w *watch) succeededOf(ctx context.Context, namespace string, pods []*corev1.Pod) (map[types.UID]int, error) {
 	owners, out := finished.Owners(pods), make(map[types.UID]int)
 	uids := slices.Sorted(maps.Keys(owners))
@@ -136,8 +141,8 @@ func (w *watch) succeededOf(ctx context.Context, namespace string, pods []*corev
 	return out, nil
 }
 
-// resume goes on watching a gang after an eviction that failed in part, so that those who stay are evicted later. One that has started again meanwhile
-// has a record of its own.
+// resume continues to watch a gang after an eviction that failed in part, so that the members that stay are evicted
+// later. A gang that has started again meanwhile has a record of its own.
 func (w *watch) resume(ctx context.Context, key types.NamespacedName, r *record, stay []*corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

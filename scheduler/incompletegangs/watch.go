@@ -1,12 +1,13 @@
 // Package incompletegangs sees to it that no gang stays half bound.
 //
-// The barriers of gangpermit leave three ways to get there: the binding of a member fails until the gang's patience is over; the scheduler ends
-// between two bindings, and what is left does not fit when it is back; a kubelet refuses a member at its start, because another scheduler's pod was
-// faster (OutOfcpu and the like). The members that are bound are evicted then, and the job's own policy for disruptions starts the gang again, whole.
+// The barriers of gangpermit leave three ways to get there: the binding of a member fails until the gang's patience is
+// over; the scheduler ends between two bindings, and the remaining members do not fit after its restart; a kubelet
+// refuses a member at its start, because another scheduler's pod was faster (OutOfcpu and the like). The members that
+// are bound are evicted then, and the job's own policy for disruptions starts the gang again, whole.
 //
-// A gang that was whole once and lost members is left to its job. But if the members that the job has made in their place get no node for a long
-// time, or if it makes none for longer than any backoff, the others are evicted too: they hold devices and do nothing. So are those of a gang that
-// came to need more members than it had.
+// A gang that was whole once and lost members is left to its job. But if the members that the job has made in their
+// place get no node for a long time, or if it makes none for longer than any backoff, the others are evicted too: they
+// hold devices and do nothing. So are those of a gang that later needs more members than it had.
 package incompletegangs
 
 import (
@@ -32,7 +33,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
-// Parts are what the watch shares with other parts of its scheduler.
+// Parts are shared by the watch and other parts of its scheduler.
 type Parts struct {
 	// Ended reports pods that end; nil if the scheduler's own informer does.
 	Ended  *members.Ended
@@ -59,28 +60,30 @@ type watch struct {
 	groups  schedulinglisters.PodGroupLister
 	pods    cache.Indexer
 	profile string
-	// recorder returns what says why a gang that is not complete is not evicted.
+	// recorder returns the recorder of Events about incomplete gangs that are not evicted.
 	recorder func() events.EventRecorderLogger
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*record
 }
 
-// record is what is known about one gang.
+// record is the known state of one gang.
 type record struct {
 	// bound are the members that have a node, with the accelerators that each holds.
 	bound map[types.UID]int64
 	// held is their sum.
 	held int64
-	// metered is until when the accelerators of bound members are counted that other members were missing for.
+	// metered is the time until which the accelerators of bound members are counted that other members were missing
+	// for.
 	metered time.Time
 	// whole is set once all needed members were bound.
 	whole bool
-	// lost is when it lost a member that it needs, or came to need more, if it was whole before; zero if it is whole.
+	// lost is the time at which it lost a member that it needs, or began to need more, if it was whole before; zero if
+	// it is whole.
 	lost time.Time
 	// inherited is set if members were bound before we saw them: it may have been whole already.
 	inherited bool
-	// guessed is set if that it was whole was told from what was left of it when it was first seen.
+	// guessed is set if it was inferred to be whole from the members that were left when it was first seen.
 	guessed bool
 	// succeeded are members that have succeeded since the gang was last without any on a node.
 	succeeded sets.Set[types.UID]
@@ -173,7 +176,7 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	}
 }
 
-// there is how many members of the gang have a node or have succeeded.
+// there returns the number of the gang's members that have a node or have succeeded.
 func (w *watch) there(key types.NamespacedName, r *record) int {
 	there := len(r.bound)
 	for uid := range r.succeeded {
@@ -189,7 +192,7 @@ func (w *watch) there(key types.NamespacedName, r *record) int {
 	return there
 }
 
-// meter counts what the gang's accelerators idled since it was last metered, if it was incomplete.
+// meter adds the seconds that the gang's accelerators idled since it was last metered, if it was incomplete.
 func (w *watch) meter(r *record) {
 	now := w.Timing.Clock.Now()
 	if incomplete := !r.whole || !r.lost.IsZero(); incomplete && !r.metered.IsZero() {
@@ -212,10 +215,10 @@ func (w *watch) later(ctx context.Context, key types.NamespacedName, r *record) 
 	w.Timing.AfterFunc(after, func() { w.check(ctx, key, r) })
 }
 
-// leastPause keeps checks of one gang apart.
+// leastPause is the least time between two checks of a gang.
 const leastPause = 100 * time.Millisecond
 
-// grace returns how long the gang may stand still half bound.
+// grace returns the time for which a half-bound gang may make no progress.
 func (w *watch) grace(key types.NamespacedName) time.Duration {
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
 	if err != nil {
@@ -261,7 +264,7 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	}
 }
 
-// resized follows a gang that needs more members than before, or fewer: one that is not whole any more has lost nobody, but what it has does as little.
+// resized follows a gang that needs more members than before, or fewer: one that is not whole any more has lost no member, but is as useless.
 func (w *watch) resized(ctx context.Context, obj any) {
 	group, ok := obj.(*schedulingv1beta1.PodGroup)
 	if !ok {

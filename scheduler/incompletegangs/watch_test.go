@@ -38,7 +38,7 @@ const (
 	backoff = 10 * time.Minute
 )
 
-// handle is what the watch sees of a scheduler.
+// handle is the scheduler as the watch sees it.
 type handle struct {
 	fwk.Handle
 	*fake.Clientset
@@ -161,7 +161,7 @@ func complete(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// left is how many members exist, and in what order the API was asked to change one that was evicted.
+// left returns the number of members that exist, and the order in which the API was asked to change evicted ones.
 func (h *handle) left(t *testing.T) int {
 	t.Helper()
 	synctest.Wait()
@@ -176,7 +176,7 @@ func fresh() []*corev1.Pod {
 	return []*corev1.Pod{member(0, "", -1), member(1, "", -1), member(2, "", -1), member(3, "", -1)}
 }
 
-func TestGangThatDoesNotBecomeWholeIsEvicted(t *testing.T) {
+func TestIncompleteGangs_EvictedAfterGrace(t *testing.T) {
 	bubble(t, fresh(), func(t *testing.T, h *handle) {
 		t.Helper()
 		h.bind(t, "m0", "m1")
@@ -201,7 +201,7 @@ func TestGangThatDoesNotBecomeWholeIsEvicted(t *testing.T) {
 	})
 }
 
-func TestGangThatBecomesWholeIsLeftAlone(t *testing.T) {
+func TestIncompleteGangs_CompletedGangStays(t *testing.T) {
 	bubble(t, fresh(), func(t *testing.T, h *handle) {
 		t.Helper()
 		h.bind(t, "m0", "m1")
@@ -210,15 +210,15 @@ func TestGangThatBecomesWholeIsLeftAlone(t *testing.T) {
 		if err := h.CoreV1().Pods("ns").Delete(t.Context(), "m1", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(repair - time.Second) // it was whole: what becomes of it now is for its job to say
+		time.Sleep(repair - time.Second) // it was whole: its job decides about it now
 		if n := h.left(t); n != 3 {
 			t.Errorf("%d members are left", n)
 		}
 	})
 }
 
-// A gang of four that needs three lost one that it needs. What is there in its place decides what becomes of the others.
-func TestGangThatIsNotRepairedIsEvicted(t *testing.T) {
+// A gang of four that needs three lost one that it needs. The state of its replacement decides whether the others stay.
+func TestIncompleteGangs_UnrepairedGangIsEvicted(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods []*corev1.Pod
 		do   func(t *testing.T, h *handle)
@@ -267,7 +267,7 @@ func controlled(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// job has a Job control all pods, of which so many have succeeded. It is gone if that is negative.
+// job has a Job control all pods, with that number of succeeded ones. The Job does not exist if that is negative.
 func (h *handle) job(t *testing.T, pods []*corev1.Pod, succeeded int32) {
 	t.Helper()
 	for _, p := range pods {
@@ -300,9 +300,9 @@ func (h *handle) succeed(t *testing.T, name string) {
 	h.delete(t, name)
 }
 
-// A gang of three loses one that its job does not make again: the others go when no backoff can be the reason any more. One that has succeeded need not
-// come again, whether the scheduler saw it or only the Job knows.
-func TestGangWhoseJobMakesNoOtherMemberIsEvicted(t *testing.T) {
+// A gang of three loses one that its job does not make again: the others are evicted when no backoff can be the reason
+// any more. One that has succeeded need not be made again, whether the scheduler saw it or only the Job knows.
+func TestIncompleteGangs_UnreplacedMemberEvictsGang(t *testing.T) {
 	lose := func(t *testing.T, h *handle) { t.Helper(); h.delete(t, "m1") }
 	for name, test := range map[string]struct {
 		succeeded int32
@@ -348,7 +348,7 @@ func TestGangWhoseJobMakesNoOtherMemberIsEvicted(t *testing.T) {
 }
 
 // The API server does not answer when survivors are evicted: it is tried again, and until then they count as there.
-func TestEvictionThatFailsIsTriedAgain(t *testing.T) {
+func TestIncompleteGangs_FailedEvictionIsRetried(t *testing.T) {
 	bubble(t, fresh(), func(t *testing.T, h *handle) {
 		t.Helper()
 		h.bind(t, "m0", "m1", "m2")
@@ -371,7 +371,7 @@ func TestEvictionThatFailsIsTriedAgain(t *testing.T) {
 }
 
 // After a restart only the pods themselves say whether a gang was whole.
-func TestGangsFromBeforeARestart(t *testing.T) {
+func TestIncompleteGangs_FoundAfterRestart(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods  []*corev1.Pod
 		after time.Duration
@@ -415,7 +415,7 @@ func TestGangsFromBeforeARestart(t *testing.T) {
 }
 
 // A kubelet refuses the last member of a gang that is starting: the others are sent back with it.
-func TestGangOfARefusedMemberIsEvicted(t *testing.T) {
+func TestIncompleteGangs_RefusedMemberEvictsGang(t *testing.T) {
 	for name, test := range map[string]struct {
 		after time.Duration
 		want  int
@@ -441,8 +441,8 @@ func TestGangOfARefusedMemberIsEvicted(t *testing.T) {
 	}
 }
 
-// A scheduler that stands by evicts nobody; when it has taken over, it does.
-func TestOnlyTheSchedulerThatDecidesEvicts(t *testing.T) {
+// A standby scheduler evicts no pod; when it has taken over, it does.
+func TestIncompleteGangs_StandbyEvictsNothing(t *testing.T) {
 	bubble(t, fresh(), func(t *testing.T, h *handle) {
 		t.Helper()
 		h.standsBy.Store(true)
@@ -473,9 +473,9 @@ func (h *handle) resize(t *testing.T, members int32) {
 	synctest.Wait()
 }
 
-// A gang of three that runs comes to need four. The fourth gets no node: all of it starts again, with four. With the fourth, or if it comes to need
-// three again, it is left alone.
-func TestGangThatGrows(t *testing.T) {
+// A gang of three that runs now needs four. The fourth gets no node: all of it starts again, with four. With the
+// fourth, or if it needs three again, it is left alone.
+func TestIncompleteGangs_RaisedMinCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		then func(t *testing.T, h *handle)
 		left int

@@ -1,8 +1,9 @@
-// Package leaving has gangs leave nodes that are to be avoided, when it costs them least: as soon as their trainer has saved its work.
+// Package leaving has gangs leave nodes that are to be avoided, when it costs them least: as soon as their trainer has
+// saved its work.
 //
-// An administrator marks such a node with topology.KeyAvoid. It gets nothing new; the ranks that run there are evicted once their gang's last
-// checkpoint is later than the mark, and the job's own policy for disruptions starts them elsewhere. A gang that tells of no checkpoint stays until
-// it ends.
+// An administrator marks such a node with topology.KeyAvoid. It gets nothing new; the ranks that run there are evicted
+// once their gang's last checkpoint is later than the mark, and the job's own policy for disruptions starts them
+// elsewhere. A gang that reports no checkpoint stays until it ends.
 package leaving
 
 import (
@@ -108,7 +109,7 @@ func (l *leaver) nodeGone(obj any) {
 	}
 }
 
-// saved follows a gang that tells of another checkpoint.
+// saved follows a gang that reports another checkpoint.
 func (l *leaver) saved(ctx context.Context, old, now any) {
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	group, same := now.(*schedulingv1beta1.PodGroup)

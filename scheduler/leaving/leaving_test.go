@@ -27,7 +27,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// handle is what the watch sees of a scheduler.
+// handle is the scheduler as the watch sees it.
 type handle struct {
 	fwk.Handle
 	*fake.Clientset
@@ -147,8 +147,8 @@ func (h *handle) runs(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
-// play does what the words say, one after the other: mark and clear a node, save the work of a gang now or two minutes ago, wait a minute, or have
-// another scheduler decide.
+// play carries out the words, one after the other: mark and clear a node, save the work of a gang now or two minutes
+// ago, wait a minute, or have another scheduler decide.
 func (h *handle) play(t *testing.T, words ...string) {
 	t.Helper()
 	for _, word := range words {
@@ -200,7 +200,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A rank that leaves is a disruption for its Job, and its owner is told why.
+// A rank that leaves is a disruption for its Job, and its owner gets the reason.
 func TestWatch_Tells(t *testing.T) {
 	bubble(t, func(t *testing.T, h *handle) {
 		t.Helper()

@@ -21,8 +21,8 @@ import (
 
 // Ended follows the pods of a scheduler that have succeeded or failed.
 //
-// kube-scheduler's informer selects the others: there a pod that ends is deleted, with what it was before, and why it ended is not seen. A nil
-// Ended belongs to a scheduler that is played, whose informer has all pods.
+// kube-scheduler's informer selects the others: there a pod that ends is deleted, with its earlier status, and why it
+// ended is not seen. A nil Ended belongs to a scheduler that is played, whose informer has all pods.
 type Ended struct {
 	mu sync.Mutex
 	// informers are by profile: the API server can select pods by one schedulerName only, and a profile may have several.
@@ -194,8 +194,8 @@ func (e *Ended) Synced(profile string) bool {
 	return len(informers) > 0 && !slices.ContainsFunc(informers, unsynced)
 }
 
-// Succeeded returns the pods of a gang that have succeeded, in the order of their names. They have what tells one pod from another, their node,
-// phase and reason, and nothing else.
+// Succeeded returns the pods of a gang that have succeeded, in the order of their names. They have the fields that
+// identify a pod, their node, phase and reason, and nothing else.
 func (e *Ended) Succeeded(profile string, gang types.NamespacedName) []*corev1.Pod {
 	if e == nil {
 		return nil
@@ -227,7 +227,7 @@ func (e *Ended) Phase(pod *corev1.Pod) corev1.PodPhase {
 	return ""
 }
 
-// trim keeps of an ended pod what its gang is judged by: a fleet has many of them.
+// trim retains of an ended pod the fields by which its gang is judged: a fleet has many of them.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -248,7 +248,7 @@ func trim(object any) (any, error) {
 	}, nil
 }
 
-// endOf keeps why a pod ended.
+// endOf returns the part of the status that shows why a pod ended.
 func endOf(status corev1.PodStatus) corev1.PodStatus {
 	end := corev1.PodStatus{Phase: status.Phase, Reason: status.Reason, Message: status.Message}
 	if status.Phase == corev1.PodSucceeded {

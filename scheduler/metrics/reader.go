@@ -6,7 +6,7 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// reader is a collector of nothing: it counts how often somebody reads the metrics.
+// reader is an empty collector that counts the reads of the metrics.
 type reader struct {
 	metrics.BaseStableCollector
 
@@ -19,6 +19,6 @@ func (*reader) DescribeWithStability(chan<- *metrics.Desc) {}
 // CollectWithStability collects nothing.
 func (r *reader) CollectWithStability(chan<- metrics.Metric) { r.reads.Add(1) }
 
-// Reads is how often the metrics were read. What is said about the whole fleet costs a look at every node, and need not be worked out
-// for nobody.
+// Reads returns the number of reads of the metrics. Figures of the whole fleet cost a look at every node, and are computed only if
+// they are read.
 func Reads() uint64 { return readers.reads.Load() }

@@ -14,18 +14,18 @@ import (
 type Limits struct {
 	// HalfLife is the time in which a strike loses half its weight; 0 for no quarantine.
 	HalfLife time.Duration
-	// MostPercent is how many nodes in a hundred may be in quarantine at a time, at least one: what looks like many bad nodes is often one bad
-	// driver.
+	// MostPercent is the percentage of nodes that may be in quarantine at a time, at least one node: many suspicious
+	// nodes often have one bad driver in common.
 	MostPercent int
 }
 
 // Enough is the weight of strikes from which on a node is in quarantine: two of them, until they have lost a quarter.
 const Enough = 1.5
 
-// Ledger remembers the strikes against nodes. Whatever a kubelet cannot give a pod is a strike. That ranks fail is none: most often it is their
-// program's fault, which starts again in its place and fails there again. So a gang that has failed twice on a node makes a trial: it starts again
-// without that node. If it fails there too, the node is cleared. If it runs for as long as it did before, and for ten minutes, the node gets two strikes,
-// of which those who are in another namespace count one: no namespace can put a node into quarantine for others by itself.
+// Ledger remembers the strikes against nodes. Whatever a kubelet cannot give a pod is a strike. That ranks fail is none: most often it is their program's
+// fault, which starts again in its place and fails there again. So a gang that has failed twice on a node makes a trial: it starts again without that
+// node. If it fails there too, the node is cleared. If it runs for as long as it did before, and for ten minutes, the node gets two strikes, which count
+// as one in other namespaces: no namespace can put a node into quarantine for others by itself.
 //
 // It is not safe for concurrent use.
 type Ledger struct {
@@ -45,10 +45,10 @@ func NewLedger(limits Limits) *Ledger {
 	return &Ledger{limits: limits, nodes: make(map[string][]strike), trials: make(map[types.UID]*trial)}
 }
 
-// Refused adds the strike of a kubelet that could not give a pod what it had promised.
+// Refused adds the strike of a kubelet that could not give a pod the promised resources.
 func (l *Ledger) Refused(node string, now time.Time) { l.add(node, strike{at: now}) }
 
-// Forgive forgets what is known of a node: it is gone, or an administrator has opened it again.
+// Forgive forgets the strikes of a node: it is deleted, or an administrator has opened it again.
 func (l *Ledger) Forgive(node string) {
 	delete(l.nodes, node)
 	maps.DeleteFunc(l.trials, func(_ types.UID, t *trial) bool { return t.node == node })
@@ -98,7 +98,7 @@ func (l *Ledger) weight(node, namespace string, now time.Time) float64 {
 	return sum
 }
 
-// A strike is forgotten after so many half-lives, and of a node's only the latest are kept.
+// A strike is forgotten after so many half-lives, and of a node's strikes only the latest are stored.
 const (
 	longest     = 4
 	mostStrikes = 32

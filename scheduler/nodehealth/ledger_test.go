@@ -12,8 +12,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 )
 
-// play writes a script into a ledger of 40 nodes and returns what it says at the end to the gang a/x: which nodes are in quarantine for it, and with a
-// minus the one that it avoids; and then which are in quarantine for namespace b. A line is a minute and what happened then:
+// play writes a script into a ledger of 40 nodes and returns its answers at the end: the nodes in quarantine for the
+// gang a/x, and with a minus the one that it avoids; then those in quarantine for namespace b. A line is a minute and
+// its event:
 //
 //	5 refused n1
 //	7 failed n1 a/x (it had run for the minutes since it failed last, or since 0)
@@ -135,7 +136,7 @@ func TestLedger_Off(t *testing.T) {
 	}
 }
 
-// What Left says is when the quarantine ends.
+// Left returns the time at which the quarantine ends.
 func TestLedger_Left(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ledger := nodehealth.NewLedger(nodehealth.Limits{HalfLife: time.Hour, MostPercent: 5})

@@ -1,5 +1,5 @@
-// Package nodehealth says which nodes are to get nothing new: by what administrators and health agents write on them, and by what happened to
-// pods there. Nothing in it has a clock or a client.
+// Package nodehealth selects the nodes that are to get nothing new: by the marks that administrators and health agents
+// write on them, and by the failures and refusals of pods there. Nothing in it has a clock or a client.
 package nodehealth
 
 import (
@@ -15,21 +15,22 @@ import (
 
 // Condition is a node condition that closes its node.
 type Condition struct {
-	// Type is what the agent calls it, such as GPUMissing.
+	// Type is the agent's name for it, such as GPUMissing.
 	Type corev1.NodeConditionType
-	// Status is what it says when something is wrong: True, or False for conditions whose names say that all is well.
+	// Status is its value when something is wrong: True, or False for conditions whose names say that all is well.
 	Status corev1.ConditionStatus
 }
 
-// Rules say what closes a node. The zero value knows the marks of administrators only.
+// Rules select the marks and conditions that close a node. The zero value knows the marks of administrators only.
 type Rules struct {
 	// Conditions are those that close a node.
 	Conditions []Condition
 }
 
-// Default returns the rules that hold if nothing is configured: conditions that agents in use write when a node cannot run what needs its
-// accelerators, its disks or its kernel. They are node-problem-detector's permanent ones, those that AKS adds for GPUs, and those of the EKS node
-// monitoring agent. XIDErrors is left out: a program that crashes can cause it, and any tenant could close nodes.
+// Default returns the rules that hold if nothing is configured: conditions that agents in use write when a node cannot
+// run pods that need its accelerators, its disks or its kernel. They are node-problem-detector's permanent ones, those
+// that AKS adds for GPUs, and those of the EKS node monitoring agent. XIDErrors is left out: a program that crashes can
+// cause it, and any tenant could close nodes.
 func Default() Rules {
 	bad := func(status corev1.ConditionStatus, types ...corev1.NodeConditionType) []Condition {
 		out := make([]Condition, len(types))
@@ -45,15 +46,16 @@ func Default() Rules {
 	)}
 }
 
-// Mark is what closes a node: it is as if the node had a taint with this key and value, and the effect NoSchedule.
+// Mark closes a node as a taint with this key and value and the effect NoSchedule would.
 type Mark struct {
 	// Key is topology.KeyMaintenance, topology.KeyAvoid or topology.KeyUnhealthy.
 	Key string
-	// Value is the level of the domain that maintenance closes, the type of the condition, or what an administrator wrote.
+	// Value is the level of the domain that maintenance closes, the type of the condition, or the text of an
+	// administrator.
 	Value string
 }
 
-// Of returns what closes the node; it is false if nothing does.
+// Of returns the mark that closes the node; it is false if none does.
 func (r Rules) Of(node *corev1.Node) (Mark, bool) {
 	if mark, marked := Marked(node); marked {
 		return mark, true
@@ -75,8 +77,8 @@ func (r Rules) Same(a, b *corev1.Node) bool {
 	return was == is
 }
 
-// Marked returns what an administrator has written on the node, as an annotation or as a taint (NoSchedule, NoExecute). Maintenance goes first: it
-// may close more than the node.
+// Marked returns the mark that an administrator has written on the node, as an annotation or as a taint (NoSchedule,
+// NoExecute). Maintenance has precedence: it may close more than the node.
 func Marked(node *corev1.Node) (Mark, bool) {
 	for _, key := range []string{topology.KeyMaintenance, topology.KeyAvoid} {
 		if value, ok := written(node, key); ok {
@@ -118,7 +120,7 @@ func SameConditions(a, b *corev1.Node) bool {
 	return slices.Equal(status(a), status(b))
 }
 
-// Rule is why a node with the mark is barred, in the words of a shortfall.
+// Rule returns the reason for which a node with the mark is barred, in the words of a shortfall.
 func (m Mark) Rule() string {
 	switch m.Key {
 	case topology.KeyMaintenance:

@@ -7,17 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// trial is what is known of a gang whose ranks failed.
+// trial is the record of a gang whose ranks failed.
 type trial struct {
 	namespace string
-	// node is where a rank failed first last time, at that instant; failures is how often in a row, and ran the longest time that it ran before.
+	// node is the one on which a rank failed first last time, at that instant; failures is the number of failures in a row, and ran the longest
+	// run before.
 	node     string
 	at       time.Time
 	failures int
 	ran      time.Duration
 	// wanders is set once it failed on another node too.
 	wanders bool
-	// since is when the gang started without the node; zero before that.
+	// since is the time at which the gang started without the node; zero before that.
 	since time.Time
 }
 
@@ -27,7 +28,7 @@ const (
 	follow = time.Minute
 	// enoughFailures are those on one node after which a gang starts without it.
 	enoughFailures = 2
-	// shortest is how long a gang has to run without the node at least.
+	// shortest is the least time that a gang has to run without the node.
 	shortest = 10 * time.Minute
 )
 
@@ -64,7 +65,7 @@ func (l *Ledger) Started(gang types.UID, now time.Time) {
 	}
 }
 
-// Forget forgets a gang that is gone. What its trial has shown stays.
+// Forget forgets a deleted gang. The results of its trial stay.
 func (l *Ledger) Forget(gang types.UID, now time.Time) {
 	l.settle(now)
 	delete(l.trials, gang)

@@ -1,7 +1,8 @@
-// Package patience measures how long a gang that starts stands still.
+// Package patience measures the time for which a gang that starts makes no progress.
 //
-// A large gang starts for minutes at a client's request limit, and a device or a volume may take ten. So no start is judged by how long it
-// takes, only by how long none of its members got further. Permit, PreBind, Bind and the watch for incomplete gangs share one clock per gang.
+// A large gang starts for minutes at a client's request limit, and a device or a volume may take ten. So no start is
+// judged by its duration, only by the time since a member last got further. Permit, PreBind, Bind and the watch for
+// incomplete gangs share one clock per gang.
 package patience
 
 import (
@@ -15,18 +16,18 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Limits are how long the gangs of a scheduler may stand still.
+// Limits bound the time for which the gangs of a scheduler may stand still.
 type Limits struct {
-	// Grace is the limit between the decision and the last binding, but for what precedes a binding.
+	// Grace is the limit between the decision and the last binding, except for the preparation of a binding.
 	Grace time.Duration
 	// Preparation is the limit while members get their devices and volumes. In-tree plugins allow ten minutes for either.
 	Preparation time.Duration
-	// Repair is how long a gang that ran may lack members that it needs.
+	// Repair bounds the time for which a gang that ran may lack members that it needs.
 	Repair time.Duration
 }
 
-// Of returns the limit for a gang: what its annotation lockstep.dev/start-patience says, or else the given one. A value that cannot be read
-// counts as none.
+// Of returns the limit for a gang: that of its annotation lockstep.dev/start-patience, or else the given one. A value
+// that cannot be read counts as none.
 func Of(group *schedulingv1beta1.PodGroup, limit time.Duration) time.Duration {
 	if group == nil {
 		return limit
@@ -77,7 +78,8 @@ func NewClocks(c clock.PassiveClock) *Clocks {
 	return &Clocks{clock: c, gangs: make(map[types.NamespacedName]*progress)}
 }
 
-// Begin starts the clock of a gang none of whose members has a node: what members had reached in an earlier start does not count.
+// Begin starts the clock of a gang none of whose members has a node: the progress of members in an earlier start does
+// not count.
 func (c *Clocks) Begin(gang types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +114,8 @@ func (c *Clocks) of(gang types.NamespacedName) *progress {
 	return p
 }
 
-// Left returns how long the gang may still stand still under a limit, 0 if it has exceeded it. It starts the clock of a gang that has none.
+// Left returns the time for which the gang may still make no progress under a limit, 0 if it has exceeded it. It starts
+// the clock of a gang that has none.
 func (c *Clocks) Left(gang types.NamespacedName, limit time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package podgrouper keeps the PodGroups of gangs that other controllers mark (see package dialects): it creates one for the marked pods of this scheduler,
-// changes it when the object behind the mark changes, and deletes it with the last pod if no object stands behind it.
+// Package podgrouper maintains the PodGroups of gangs that other controllers mark (see package dialects): it creates
+// one for the marked pods of this scheduler, changes it when the object behind the mark changes, and deletes it with
+// the last pod if no object stands behind it.
 package podgrouper
 
 import (
@@ -34,13 +35,13 @@ const standby = 5 * time.Second
 type Reader interface {
 	// Read returns the mark of a pod of this scheduler's; false for all other pods.
 	Read(pod *corev1.Pod) (dialects.Mark, bool)
-	// Annotations returns what the PodGroup of a mark states about its reading.
+	// Annotations returns the annotations by which the PodGroup of a mark states its reading.
 	Annotations(of dialects.Mark) (map[string]string, error)
 	// ByName returns the dialect of a name.
 	ByName(name string) (dialects.Dialect, bool)
 }
 
-// Grouper keeps the PodGroups of marked pods.
+// Grouper maintains the PodGroups of marked pods.
 type Grouper struct {
 	marks    Reader
 	client   kubernetes.Interface
@@ -65,7 +66,7 @@ type Cluster struct {
 	API     gangapi.API
 	// Factory has the scheduler's informers; they must not have started.
 	Factory informers.SharedInformerFactory
-	// Ended knows the pods that have ended, whom the factory's informer does not show. It must not follow a profile yet.
+	// Ended has the pods that have ended, which the factory's informer does not show. It must not follow a profile yet.
 	Ended *members.Ended
 	// Recorder reports marks that cannot be read, on the pods.
 	Recorder events.EventRecorder
@@ -100,7 +101,8 @@ func New(in Cluster, marks Reader, leads func() bool) (*Grouper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
-	// A PodGroup that was deleted while it has members comes back; one whose last pod ended while no scheduler ran is deleted.
+	// A PodGroup that was deleted while it has members is created again; one whose last pod ended while no scheduler
+	// ran is deleted.
 	ofGroups, err := groups.Informer().AddEventHandler(
 		cache.ResourceEventHandlerFuncs{AddFunc: g.groupChanged, DeleteFunc: g.groupChanged},
 	)
@@ -194,11 +196,12 @@ func (g *Grouper) group(ctx context.Context, key string) error {
 	return g.tell(ctx, now, mark.Dialect, source)
 }
 
-// withoutPods deletes a PodGroup that has no members, unless the object that it is of may make some: its place in the queue is kept for them.
+// withoutPods deletes a PodGroup that has no members, unless the object that it is of may make some: its place in the
+// queue is reserved for them.
 func (g *Grouper) withoutPods(ctx context.Context, key string, now *schedulingv1beta1.PodGroup) error {
 	switch {
 	case now == nil:
-		// Its PodGroup may be here and not be known yet, and then goes with the object.
+		// Its PodGroup may exist and not be known yet, and is then deleted with the object.
 		if !g.sources.exists(key) {
 			g.sources.forget(key)
 		}
@@ -212,10 +215,11 @@ func (g *Grouper) withoutPods(ctx context.Context, key string, now *schedulingv1
 	return g.delete(ctx, now)
 }
 
-// quiet is how many tries fail before a pod is told: about a second, in which controllers make the object behind their mark, and it becomes known here.
+// quiet is the number of failed tries before a pod gets a report: about a second, in which controllers make the object behind
+// their mark, and it becomes known here.
 const quiet = 8
 
-// report tells on a pod why it is in no gang yet.
+// report writes an Event on a pod with the reason for which it is in no gang yet.
 func (g *Grouper) report(key string, pod *corev1.Pod, mark dialects.Mark, err error) {
 	if g.queue.NumRequeues(key) < quiet {
 		return

@@ -134,6 +134,7 @@ func minimum(of int32) func(*schedulingv1beta1.PodGroup) bool {
 
 // The PodGroup of a mark follows the object behind it, and is owned by it.
 func TestGrouper_FollowsTheObject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, foreign.Resource)
 	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, nil)
 	time.Sleep(50 * time.Millisecond)
@@ -219,8 +220,9 @@ func TestGrouper_DeletesWithTheLastPod(t *testing.T) {
 	w.until("kueue.sky", "it stays", func(g *schedulingv1beta1.PodGroup) bool { return g == nil })
 }
 
-// What cannot be read is said on the pod, and keeps no other gang from its PodGroup.
+// A mark that cannot be read is reported on the pod, and does not delay another gang's PodGroup.
 func TestGrouper_SaysWhatItCannotRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, nil)
 	w.pod(
@@ -287,8 +289,8 @@ func TestGrouper_DeletesWhatWasLeft(t *testing.T) {
 	w.until("own", "it is deleted", func(g *schedulingv1beta1.PodGroup) bool { return g != nil })
 }
 
-// A native group of an API that gangs are not kept in has a PodGroup of its own name in the one that they are kept in; one that a user made there is not
-// touched.
+// A native group of an API that does not store gangs has a PodGroup of its own name in the API that does; one that a
+// user made there is not touched.
 func TestGrouper_CopiesNativeGroups(t *testing.T) {
 	w := newWorld(t, natives.Resource)
 	for _, name := range []string{"g", "own"} {

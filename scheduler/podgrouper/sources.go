@@ -152,7 +152,7 @@ func (s *sources) depend(key string, on identity) {
 	s.ahead[on] = append(s.ahead[on], key)
 }
 
-// forget ends what depend began.
+// forget ends a dependency that depend began.
 func (s *sources) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,10 +171,11 @@ func (s *sources) drop(key string) {
 	}
 }
 
-// patience is how long the worker waits for the objects of a kind, which many gangs may need that come next.
+// patience is the time for which the worker waits for the objects of a kind, which many later gangs may need.
 const patience = 5 * time.Second
 
-// follow returns what is known of a kind, which it begins to follow at the first call, with as much of each object as keep keeps. Only the worker calls it.
+// follow returns the lister of a kind, which it begins to follow at the first call, with as much of each object as keep
+// retains. Only the worker calls it.
 func (s *sources) follow(
 	ctx context.Context, resource schema.GroupVersionResource, keep cache.TransformFunc,
 ) (cache.GenericLister, error) {
@@ -242,7 +243,8 @@ func (s *sources) happened(resource schema.GroupVersionResource, object any) {
 	}
 }
 
-// slim keeps of an object as much as dialects may read: templates of pods are most of it, and its status and managed fields change all the time.
+// slim retains of an object as much as dialects may read: templates of pods are most of it, and its status and managed
+// fields change all the time.
 func slim(object any) (any, error) {
 	if found, ok := object.(*unstructured.Unstructured); ok {
 		found.SetManagedFields(nil)
@@ -252,7 +254,7 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// slimWithStatus is slim for a kind whose status is written: it keeps the status, and who else has written it.
+// slimWithStatus is slim for a kind whose status is written: it retains the status, and its other writers.
 func slimWithStatus(object any) (any, error) {
 	if found, ok := object.(*unstructured.Unstructured); ok {
 		found.SetManagedFields(statusManagers(found))
@@ -261,7 +263,7 @@ func slimWithStatus(object any) (any, error) {
 	return object, nil
 }
 
-// statusManagers returns what else has written an object's status.
+// statusManagers returns the other writers of an object's status.
 func statusManagers(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var others []metav1.ManagedFieldsEntry
 	for _, entry := range object.GetManagedFields() {

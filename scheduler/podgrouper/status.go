@@ -56,8 +56,8 @@ func (g *Grouper) dialectOf(group *schedulingv1beta1.PodGroup) (dialects.Dialect
 	return g.marks.ByName(group.Annotations[dialects.AnnotationDialect])
 }
 
-// tell writes the status of a gang's own object, if its dialect has one and nothing else writes it: a status that another scheduler or controller has
-// written is that one's.
+// tell writes the status of a gang's own object, if its dialect has one and nothing else writes it: a status that
+// another scheduler or controller has written is left alone.
 func (g *Grouper) tell(
 	ctx context.Context,
 	group *schedulingv1beta1.PodGroup,
@@ -81,7 +81,7 @@ func (g *Grouper) tell(
 		ctx, source.id.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: statusManager}, "status")
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		// It is gone, has no status, or has another one than we know.
+		// It is deleted, has no status, or has another one than we know.
 		klog.FromContext(ctx).V(2).Info("Status of a gang's object cannot be written",
 			"resource", source.id.resource.GroupResource(), "object", klog.KRef(source.id.namespace, source.id.name), "err", err)
 		return nil
@@ -100,7 +100,7 @@ func (g *Grouper) membersOf(group *schedulingv1beta1.PodGroup) []*corev1.Pod {
 		known[pod.UID] = true
 	}
 	for _, pod := range members.Of(g.pods, key) {
-		if !known[pod.UID] { // else the informer shows what it was before
+		if !known[pod.UID] { // else the informer shows its earlier state
 			all = append(all, pod)
 		}
 	}

@@ -60,6 +60,7 @@ func (w *world) patches() []string {
 
 // The status of a foreign PodGroup follows the members, and is written when it changes only.
 func TestGrouper_WritesTheForeignStatus(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, foreign.Resource)
 	w.group("g", 2, nil)
 	for _, name := range []string{"a", "b"} {
@@ -100,6 +101,7 @@ func TestGrouper_WritesTheForeignStatus(t *testing.T) {
 
 // A status that something else has written stays that one's.
 func TestGrouper_LeavesTheStatusOfOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, foreign.Resource)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": foreign.GroupVersion().String(), "kind": "PodGroup",

@@ -53,7 +53,7 @@ func (g *Grouper) wanted(mark dialects.Mark, pods []*corev1.Pod, from *source) (
 					MinCount: int32(group.Minimum),
 				}, //nolint:gosec // Describe bounds it
 			},
-			// One member less leaves nothing that could go on, whatever preempts.
+			// With one member less, no part of it could continue, whatever preempts.
 			DisruptionMode:    &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			PriorityClassName: pod.Spec.PriorityClassName,
 		},
@@ -92,7 +92,7 @@ func (g *Grouper) delete(ctx context.Context, now *schedulingv1beta1.PodGroup) e
 	return nil
 }
 
-// change writes what a PodGroup lacks or has too much: its minimum and its wishes. All else cannot change.
+// change corrects the minimum and the wishes of a PodGroup. All else cannot change.
 func (g *Grouper) change(ctx context.Context, now, wants *schedulingv1beta1.PodGroup) error {
 	patch := difference(now, wants)
 	if patch == nil {

@@ -95,7 +95,7 @@ func newCRDServer(t *testing.T) *crdServer {
 	return &crdServer{structural, schema, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
 }
 
-// stores prunes, defaults and validates a group with a spec. An empty old creates it, another one is what it replaces.
+// stores prunes, defaults and validates a group with a spec. An empty old creates it, another one is replaced.
 func (s *crdServer) stores(ctx context.Context, old, next string) error {
 	group, err := s.object(next)
 	if err != nil {
@@ -322,7 +322,8 @@ func TestCRD_UpdatesWhatKubernetesUpdates(t *testing.T) {
 	}
 }
 
-// Each field but minCount keeps its value: it is not changed, not added and not removed. A priority alone is added, once.
+// Each field but minCount retains its value: it is not changed, not added and not removed. A priority alone is added,
+// once.
 func TestCRD_OnlyMinCountChanges(t *testing.T) {
 	server := newCRDServer(t)
 	one := map[string]string{

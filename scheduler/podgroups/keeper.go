@@ -1,7 +1,8 @@
-// Package podgroups does for PodGroups that are custom resources what Kubernetes' API server and kube-controller-manager do for their own:
-// it gives a group the priority of its pods, and keeps a deleted group until its pods have ended.
+// Package podgroups does for PodGroups that are custom resources the work of Kubernetes' API server and
+// kube-controller-manager for their own: it gives a group the priority of its pods, and retains a deleted group until
+// its pods have ended.
 //
-// Only the scheduler has what it takes without a further cache: all pods that have not ended.
+// Only the scheduler has the data for that without a further cache: all pods that have not ended.
 package podgroups
 
 import (
@@ -29,7 +30,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// Keeper keeps the PodGroups of one cluster.
+// Keeper maintains the PodGroups of one cluster.
 type Keeper struct {
 	client kubernetes.Interface
 	groups schedulinglisters.PodGroupLister
@@ -113,7 +114,7 @@ func (k *Keeper) next(ctx context.Context) bool {
 	return true
 }
 
-// keep does what one group lacks, in one write.
+// keep writes the missing fields of one group, in one write.
 func (k *Keeper) keep(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -130,7 +131,7 @@ func (k *Keeper) keep(ctx context.Context, key string) error {
 	if last, ok := k.written[key]; ok {
 		order, err := resourceversion.CompareResourceVersion(group.ResourceVersion, last)
 		if err == nil && order < 0 {
-			return nil // what was written is yet to be seen, and comes back then
+			return nil // the last write is yet to be seen, and adds the key again then
 		}
 		delete(k.written, key)
 	}
@@ -147,7 +148,7 @@ func (k *Keeper) keep(ctx context.Context, key string) error {
 // errStandsBy has a group looked at again: this scheduler may lead by then.
 var errStandsBy = errors.New("another scheduler leads")
 
-// lack is what a group is to get.
+// lack holds the missing fields of a group.
 type lack struct {
 	// finalizers replace the group's if they are not nil.
 	finalizers []string
@@ -156,7 +157,7 @@ type lack struct {
 
 func (l lack) nothing() bool { return l.finalizers == nil && l.priority == nil }
 
-// lacking returns what a group is to get, by the pods of it that have not ended.
+// lacking returns the fields that a group is to get, by the pods of it that have not ended.
 func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) lack {
 	var lacks lack
 	protected := slices.Contains(group.Finalizers, gangapi.Finalizer)
@@ -170,7 +171,7 @@ func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) 
 	if !k.adopts {
 		return lacks
 	}
-	if !protected { // at once, as Kubernetes' own have it: a write that comes while the gang is told why it waits is a conflict with that
+	if !protected { // at once, as Kubernetes' own have it: a later write may conflict with the gang's condition
 		lacks.finalizers = append(slices.Clone(group.Finalizers), gangapi.Finalizer)
 	}
 	if len(pods) > 0 && Unstamped(group, pods[0]) {
@@ -191,8 +192,8 @@ type step struct {
 	Value any    `json:"value"`
 }
 
-// write gives a group what it lacks if that is still lacking. It names what it replaces and not the version: the group's status is written
-// all the time, and none of these writes is to fail for the other.
+// write gives a group its missing fields if they are still missing. It names the replaced values and not the version:
+// the group's status is written all the time, and none of these writes is to fail for the other.
 func (k *Keeper) write(ctx context.Context, group *schedulingv1beta1.PodGroup, lacks lack) error {
 	steps := []step{{"test", "/metadata/uid", group.UID}}
 	if lacks.finalizers != nil {

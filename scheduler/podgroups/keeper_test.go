@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 )
 
-// world is a cluster whose groups a keeper keeps.
+// world is a cluster with a keeper of its groups.
 type world struct {
 	t      *testing.T
 	client *fake.Clientset
@@ -59,7 +59,7 @@ func (w *world) group() *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// becomes waits until the group is as it is to be.
+// becomes waits until the group is as expected.
 func (w *world) becomes(what string, done func(*schedulingv1beta1.PodGroup) bool) {
 	w.t.Helper()
 	for range 500 {
@@ -71,7 +71,7 @@ func (w *world) becomes(what string, done func(*schedulingv1beta1.PodGroup) bool
 	w.t.Fatalf("%s: the group is %+v", what, w.group())
 }
 
-// stays looks for a while whether the group is left as it is.
+// stays checks for a while that the group is unchanged.
 func (w *world) stays(what string) {
 	w.t.Helper()
 	before := w.group()
@@ -143,7 +143,7 @@ func TestKeeper_ProtectsAGroupUntilItsPodsAreGone(t *testing.T) {
 	}
 }
 
-// A custom resource gets what Kubernetes' API server gives its own groups, from pods that it has checked.
+// A custom resource gets the fields that Kubernetes' API server gives its own groups, from pods that it has checked.
 func TestKeeper_AdoptsCustomResources(t *testing.T) {
 	w := newWorld(t, gangapi.Resources, true, gang())
 	w.becomes("a group without pods", func(group *schedulingv1beta1.PodGroup) bool {
@@ -182,8 +182,8 @@ func TestKeeper_WritesWhileItLeads(t *testing.T) {
 	w.becomes("leading", isProtected)
 }
 
-// A gang waits until its group has the priority of its pods; zero is what a group without one has.
-func TestUnstamped(t *testing.T) {
+// A gang waits until its group has the priority of its pods; a group without one counts as zero.
+func TestUnstamped_WaitsForPriority(t *testing.T) {
 	seven := func(group *schedulingv1beta1.PodGroup) { group.Spec.Priority = new(int32(7)) }
 	for name, c := range map[string]struct {
 		group *schedulingv1beta1.PodGroup

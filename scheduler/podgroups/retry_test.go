@@ -51,7 +51,7 @@ func TestKeeper_TriesAgain(t *testing.T) {
 	}
 }
 
-// A group that is gone when it is written to is left alone.
+// A group that is deleted before it is written to is left alone.
 func TestKeeper_GivesUpAGroupThatIsGone(t *testing.T) {
 	resource := gangapi.Resources.Resource().GroupResource()
 	w := newWorld(t, gangapi.Resources, true, member("rank-0", 7))
@@ -69,7 +69,7 @@ func TestKeeper_GivesUpAGroupThatIsGone(t *testing.T) {
 	}
 }
 
-// The keeper replaces the finalizers that it has seen. If somebody adds one meanwhile, such as the garbage collector's, that stays.
+// The keeper replaces the finalizers that it has seen. One that is added meanwhile, such as the garbage collector's, stays.
 func TestKeeper_KeepsFinalizersOfOthers(t *testing.T) {
 	w := newWorld(t, gangapi.Resources, true, member("rank-0", 0))
 	raced := false
@@ -91,7 +91,8 @@ func TestKeeper_KeepsFinalizersOfOthers(t *testing.T) {
 	}
 }
 
-// What a standby replica has seen, it does once it leads: finalizers come off, too, and nothing was written before.
+// A standby replica acts on all that it has seen once it leads: finalizers are removed, too, and nothing was written
+// before.
 func TestKeeper_CatchesUpWhenItLeads(t *testing.T) {
 	w := newWorld(t, gangapi.Resources, false, gang(protected, deleted), member("rank-0", 0))
 	patches := w.refuses()
@@ -106,7 +107,7 @@ func TestKeeper_CatchesUpWhenItLeads(t *testing.T) {
 	w.becomes("leading", func(group *schedulingv1beta1.PodGroup) bool { return !isProtected(group) })
 }
 
-// A group keeps the priority that it has. Pods without one, or with 0, need none; the finalizer they need.
+// A group retains the priority that it has. Pods without one, or with 0, need none; the finalizer they need.
 func TestKeeper_StampsAPriorityOnce(t *testing.T) {
 	three := func(group *schedulingv1beta1.PodGroup) { group.Spec.Priority = new(int32(3)) }
 	without := member("rank-0", 0)
@@ -145,8 +146,8 @@ func TestKeeper_CountsTheGroupsOwnPods(t *testing.T) {
 	w.becomes("with pods of others only", func(group *schedulingv1beta1.PodGroup) bool { return !isProtected(group) })
 }
 
-// The scheduler's informer shows no pod that has ended, so such a pod keeps no group. The keeper itself looks at no phase: with an informer of
-// all pods an ended one would count.
+// The scheduler's informer shows no pod that has ended, so such a pod retains no group. The keeper itself looks at no
+// phase: with an informer of all pods an ended one would count.
 func TestKeeper_SeesNoPodThatHasEnded(t *testing.T) {
 	client := fake.NewClientset()
 	selectors := make(chan string, 8)

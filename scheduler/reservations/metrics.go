@@ -10,7 +10,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// collector reads the leases when somebody looks at the metrics. There are few: a queue bounds them.
+// collector reads the leases when the metrics are read. There are few: a queue bounds them.
 type collector struct {
 	metrics.BaseStableCollector
 
@@ -28,7 +28,7 @@ func newCollector(queue *waiting.Queue, c clock.PassiveClock) *collector {
 			"Time since a reservation was granted, or last closed.", labels, nil, metrics.ALPHA, ""),
 		idle: metrics.NewDesc(
 			"lockstep_scheduler_reservation_idle_accelerator_seconds",
-			"Accelerator-seconds that the place of a reservation has idled while somebody else could have used it.",
+			"Accelerator-seconds that the place of a reservation has idled while another workload could have used it.",
 			labels,
 			nil,
 			metrics.ALPHA,

@@ -1,5 +1,5 @@
-// Package reservations shows the leases of a running scheduler to people: at /configz of its secure port, where reading needs
-// authentication and the right to get that URL, and as metrics.
+// Package reservations shows the leases of a running scheduler to users: at /configz of its secure port, where reading
+// needs authentication and the right to get that URL, and as metrics.
 package reservations
 
 import (
@@ -47,23 +47,25 @@ type Reservation struct {
 	// Domain is the smallest domain that holds the place.
 	Domain string   `json:"domain"`
 	Nodes  []string `json:"nodes"`
-	// Expected is when the place should be free; nil if that is not known.
+	// Expected is the time at which the place should be free; nil if that is not known.
 	Expected *metav1.Time `json:"expected,omitempty"`
 	// Estimated says that the instant rests on guesses about run times.
 	Estimated bool `json:"estimated,omitempty"`
-	// Since is when the reservation was granted, or last closed.
+	// Since is the time at which the reservation was granted, or last closed.
 	Since metav1.Time `json:"since"`
-	// Expires is when it ends whatever happens; nil for reservations that last as long as their owner waits.
+	// Expires is the time at which it ends whatever happens; nil for reservations that last as long as their owner
+	// waits.
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// IdleHours is how many accelerator-hours the place has idled while somebody else could have used it, BudgetHours how many it may.
+	// IdleHours is the number of accelerator-hours that the place has idled while another workload could have used it, BudgetHours the
+	// most that it may.
 	IdleHours   float64 `json:"idleAcceleratorHours"`
 	BudgetHours float64 `json:"budgetAcceleratorHours"`
 }
 
 const secondsPerHour = 3600
 
-// Of returns the leases of a queue.
-func Of(queue *waiting.Queue) List {
+// of returns the leases of a queue.
+func of(queue *waiting.Queue) List {
 	out := List{
 		TypeMeta: metav1.TypeMeta{APIVersion: config.APIVersion, Kind: "ReservationList"}, Items: []Reservation{},
 	}
@@ -114,12 +116,12 @@ func Serve(queue *waiting.Queue, c clock.PassiveClock) error {
 	return nil
 }
 
-// served is the list as it is when somebody reads it.
+// served is the list, made anew for each read.
 type served struct{ queue *waiting.Queue }
 
 // MarshalJSON writes the list.
 func (s *served) MarshalJSON() ([]byte, error) {
-	content, err := json.Marshal(Of(s.queue))
+	content, err := json.Marshal(of(s.queue))
 	if err != nil {
 		return nil, fmt.Errorf("listing reservations: %w", err)
 	}

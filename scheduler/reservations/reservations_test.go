@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// The endpoint lists what the queue holds when it is read, and the metrics say how old it is.
+// The endpoint lists the queue's leases at the time of the read, and the metrics give their age.
 func TestServe_ListsLeases(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	queue := waiting.New(timing.Timing{Clock: clock, Beside: func(func()) {}}, contention.DefaultPolicy())

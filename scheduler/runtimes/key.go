@@ -8,11 +8,11 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
 )
 
-// usualAccount is the ServiceAccount of pods that name none. It tells no two users apart.
+// usualAccount is the ServiceAccount of pods that name none. It distinguishes no users.
 const usualAccount = "default"
 
-// KeyOf returns the kind of a gang, or of a single pod, group being nil: one of its members tells the ServiceAccount. The namespace is the only part that a
-// tenant cannot choose.
+// KeyOf returns the kind of a gang, or of a single pod, group being nil: one of its members names the ServiceAccount.
+// The namespace is the only part that a tenant cannot choose.
 func KeyOf(group *schedulingv1beta1.PodGroup, member *corev1.Pod, accelerators int64) forecast.Key {
 	var of metav1.Object = member
 	key := forecast.Key{Size: accelerators, Namespace: member.Namespace, Owner: member.Spec.ServiceAccountName}

@@ -14,7 +14,8 @@ type Learner struct {
 	now     func() int64
 	history *forecast.History
 	starts  *forecast.Starts
-	// waits are the predictions of what waits, runs what runs, by the ID of the entity and of the unit that it becomes.
+	// waits are the predictions of waiting workloads, runs the running ones, by the ID of the entity and of the unit
+	// that it becomes.
 	waits map[contention.ID]prediction
 	runs  map[contention.ID]*run
 	// changes counts the runs that were added to the history, and the starts that were forecast.
@@ -28,7 +29,7 @@ type prediction struct {
 	seconds, low, high int64
 }
 
-// predict predicts how long a run takes that has run for so many seconds.
+// predict predicts the run time of a run that has run for so many seconds.
 func (l *Learner) predict(key forecast.Key, ran int64) prediction {
 	usual := l.history.Usual(key)
 	p := prediction{key: key, usual: usual}
@@ -73,7 +74,7 @@ func New(now func() int64) *Learner {
 	}
 }
 
-// Waits reports a workload no member of which runs, and returns its predicted run time in seconds, 0 if nothing is predicted. The prediction is that of the first call;
+// Waits reports a workload without running members, and returns its predicted run time in seconds, 0 if nothing is predicted. The prediction is that of the first call;
 // key is called for it only.
 func (l *Learner) Waits(id contention.ID, key func() forecast.Key) int64 {
 	if l == nil {
@@ -89,7 +90,7 @@ func (l *Learner) Waits(id contention.ID, key func() forecast.Key) int64 {
 	return p.seconds
 }
 
-// Expects returns what Waits returned for a workload, or would return, in seconds, without reporting it.
+// Expects returns the seconds that Waits returned for a workload, or would return, without reporting a wait.
 func (l *Learner) Expects(id contention.ID, key func() forecast.Key) int64 {
 	if l == nil {
 		return 0
@@ -102,7 +103,7 @@ func (l *Learner) Expects(id contention.ID, key func() forecast.Key) int64 {
 	return l.predict(key(), 0).seconds
 }
 
-// Starts reports that a workload starts of which Waits was called, or that members join one that runs.
+// Starts reports the start of a workload that Waits was called for, or of members that join a running one.
 func (l *Learner) Starts(id contention.ID) {
 	if l == nil {
 		return
@@ -120,8 +121,9 @@ func (l *Learner) Starts(id contention.ID) {
 	}
 }
 
-// Runs returns the instant at which a unit is predicted to end, in seconds since 1970; false if nothing is predicted. A unit whose start was not reported
-// started before this process did: the prediction is made at the first call, of how long such a unit runs that has run so long. key is called for it only.
+// Runs returns the instant at which a unit is predicted to end, in seconds since 1970; false if nothing is predicted. A
+// unit whose start was not reported started before this process did: the prediction is made at the first call, for a
+// unit that has run so long already. key is called for it only.
 func (l *Learner) Runs(id contention.ID, started int64, key func() forecast.Key) (int64, bool) {
 	if l == nil {
 		return 0, false
@@ -136,7 +138,7 @@ func (l *Learner) Runs(id contention.ID, started int64, key func() forecast.Key)
 	return r.started + r.seconds, r.seconds > 0
 }
 
-// End is how a member of a workload ended.
+// End is the way in which a member of a workload ended.
 type End int
 
 const (
@@ -144,7 +146,8 @@ const (
 	Succeeded End = iota
 	// Failed members failed, or were evicted.
 	Failed
-	// Deleted members were deleted: after another one has succeeded that is how a job ends the rest, before it the job is stopped.
+	// Deleted members were deleted: after another one has succeeded the job ends the rest in that way, before it the job is
+	// stopped.
 	Deleted
 )
 
@@ -194,7 +197,7 @@ func (l *Learner) conclude(id contention.ID, r *run) {
 	l.changes++
 }
 
-// Forget drops what is known of a workload that is deleted.
+// Forget drops the state of a workload that is deleted.
 func (l *Learner) Forget(id contention.ID) {
 	if l == nil {
 		return

@@ -39,13 +39,13 @@ func (c *clocked) runs(id contention.ID, seconds int64) {
 	c.Leaves(id)
 }
 
-// predicts returns what is predicted of a workload that has not waited before.
+// predicts returns the prediction for a workload that has not waited before.
 func (c *clocked) predicts() int64 {
 	defer c.Forget("fresh")
 	return c.Waits("fresh", tuning)
 }
 
-// What counts as a completed run: after seven that did, each of these is the eighth, or is none.
+// The runs that count as completed: after seven that did, each of these is the eighth, or is none.
 func TestLearner_WhatCounts(t *testing.T) {
 	for name, of := range map[string]struct {
 		happens func(c *clocked)
@@ -112,7 +112,7 @@ func TestLearner_TimeOfTheLastAttempt(t *testing.T) {
 	}
 }
 
-// What was predicted when a workload began to wait holds while it waits and while it runs.
+// A prediction made when a workload began to wait holds while it waits and while it runs.
 func TestLearner_PredictionsStay(t *testing.T) {
 	c := newLearner()
 	for i := range 8 {

@@ -5,15 +5,15 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
 )
 
-// Sight is what a workload that begins to wait sees before it.
+// Sight is the queue as a workload sees it when it begins to wait.
 type Sight struct {
-	// Accelerators is how many it asks for, Free how many are free.
+	// Accelerators is the number that it requests, Free the number of free ones.
 	Accelerators, Free int64
-	// Oldest is for how many seconds the workload waits that waits longest of those that ask for as many.
+	// Oldest is the wait so far, in seconds, of the workload that waits longest of those that request as many.
 	Oldest int64
 	// Peers names those that wait about as long (forecast.Peers).
 	Peers string
-	// Running is what runs, Ahead what waits before it, in the order of the queue.
+	// Running are the running units, Ahead the entities that wait before it, in the order of the queue.
 	Running []*contention.Unit
 	Ahead   []Ahead
 }
@@ -21,7 +21,7 @@ type Sight struct {
 // Ahead is a workload that waits.
 type Ahead struct {
 	ID contention.ID
-	// Accelerators is how many it asks for.
+	// Accelerators is the number that it requests.
 	Accelerators int64
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/runtimes"
 )
 
-// A start is forecast once for each wait: by what runs, whether its end is declared or not, and by what waits before it.
+// A start is forecast once for each wait: by the running workloads, whether their ends are declared or not, and by
+// those that wait before it.
 func TestLearner_Foresee(t *testing.T) {
 	now := int64(1000)
 	l := runtimes.New(func() int64 { return now })

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// pause is how often the history is written at most: the next scheduler lacks the runs that ended since.
+	// pause is the least time between two writes of the history: the next scheduler lacks the runs that ended since.
 	pause = 5 * time.Minute
 	// mostBytes bounds the packed history: half of the megabyte that an object may have. The classes whose last run is longest ago are left out.
 	mostBytes = 512 << 10
@@ -22,17 +22,17 @@ func Keep(at statemap.Map, l *Learner, t timing.Timing) *statemap.Keeper {
 	return &statemap.Keeper{At: at, Of: kept{l}, What: "run times", Pause: pause, Timing: t}
 }
 
-// state is what is written: the history, and what was learned about forecasts of starts.
+// state is the written state: the history, and the record of forecasts of starts.
 type state struct {
 	forecast.State
 
 	Starts forecast.StartsState `json:"starts,omitzero"`
 }
 
-// kept is a learner as a keeper sees it.
+// kept adapts a learner to a keeper.
 type kept struct{ *Learner }
 
-// Changes counts what was learned by this process.
+// Changes counts the changes that this process learned.
 func (k kept) Changes() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()

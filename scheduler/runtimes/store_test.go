@@ -48,7 +48,7 @@ func (c cluster) writes() int {
 	return n
 }
 
-// The next scheduler predicts what the last one did, as of the last batch.
+// The next scheduler makes the same predictions as the last one, as of the last batch.
 func TestStore_SurvivesAFailover(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -96,7 +96,7 @@ func TestStore_WritesOnlyNews(t *testing.T) {
 	}
 }
 
-// What cannot be read is ignored, and replaced by the next batch.
+// State that cannot be read is ignored, and replaced by the next batch.
 func TestStore_IgnoresWhatItCannotRead(t *testing.T) {
 	for name, content := range map[string]map[string][]byte{
 		"no entry": {"other": nil}, "no gzip": {"state.json.gz": []byte("hello")}, "half of it": {"state.json.gz": half(t)},

@@ -14,7 +14,7 @@ import (
 // schedulerFrames matches the functions of kube-scheduler and of Lockstep's plugins.
 const schedulerFrames = `^k8s\.io/kubernetes/pkg/scheduler|^github\.com/lockstep-project/lockstep/`
 
-// shown is the line in which go tool pprof says how much CPU the filtered samples have, and all samples.
+// shown is the line in which go tool pprof prints the CPU time of the filtered samples, and of all samples.
 var shown = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+)(?:ms)?, .* of ([0-9.]+)ms total`)
 
 // CPU reads the CPU time, in milliseconds, of the one profile that scheduler_perf left in the folder, and copies the profile to

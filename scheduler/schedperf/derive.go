@@ -18,10 +18,10 @@ import (
 // object is a decoded YAML mapping.
 type object = map[string]any
 
-// Derive makes the configuration of one run: of what upstream's file holds only the workload, with its parameters
-// replaced. Thresholds, which are for upstream's machines, are left out. If schedulerConfig is not empty, it is the
-// path of the scheduler's configuration, and the gates that Lockstep relies on are set on top of the workload's own.
-// pods is how many pods are measured.
+// Derive makes the configuration of one run: only the workload of upstream's file, with its parameters replaced.
+// Thresholds, which are for upstream's machines, are left out. If schedulerConfig is not empty, it is the path of the
+// scheduler's configuration, and the gates that Lockstep relies on are set on top of the workload's own. pods is the
+// number of measured pods.
 func Derive(upstream []byte, w Workload, schedulerConfig string) (content []byte, pods int, err error) {
 	var cases []any
 	if err := yaml.Unmarshal(upstream, &cases); err != nil {
@@ -62,7 +62,7 @@ func named(list []any, name string) (object, error) {
 	return nil, fmt.Errorf("scheduler_perf has no %s here", name)
 }
 
-// replace sets the workload's name and parameters and returns how many pods are measured.
+// replace sets the workload's name and parameters and returns the number of measured pods.
 func replace(workload object, w Workload) (pods int, err error) {
 	delete(workload, "threshold")
 	if w.Derived != "" {
@@ -86,7 +86,7 @@ func replace(workload object, w Workload) (pods int, err error) {
 	return pods, nil
 }
 
-// addGates sets what our binary would set on a cluster with the workload's gates.
+// addGates sets the gates that our binary would set on a cluster with the workload's gates.
 func addGates(testCase, workload object) error {
 	gates := make(object)
 	for _, from := range []object{testCase, workload} {
@@ -105,7 +105,7 @@ func addGates(testCase, workload object) error {
 	return nil
 }
 
-// recorder writes down what is set.
+// recorder records the gates that are set.
 type recorder struct {
 	featuregate.MutableFeatureGate
 

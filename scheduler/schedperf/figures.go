@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Figures are what one run measured, or the medians of several.
+// Figures are the measurements of one run, or the medians of several.
 type Figures struct {
 	// PodsPerSecond is the number of measured pods by Seconds.
 	PodsPerSecond float64 `json:"pods_per_s"`
@@ -30,11 +30,11 @@ type Figures struct {
 	// bound, which it looks for once a second.
 	Seconds float64 `json:"seconds"`
 	// Throughput is scheduler_perf's SchedulingThroughput in pods per second, averaged over the seconds that it counts:
-	// its clock starts only when the first pods are bound, which flatters who first thinks long and then binds many.
-	// It is 0 if it saw less than two seconds.
+	// its clock starts only when the first pods are bound, which flatters a scheduler that first thinks long and then
+	// binds many. It is 0 if it saw less than two seconds.
 	Throughput float64 `json:"scheduling_throughput"`
-	// Attempts is how many attempts AttemptMean is the mean of, Faults how many of them had the result error: neither scheduled
-	// nor unschedulable.
+	// Attempts is the number of attempts behind AttemptMean, Faults the number of those with the result error: neither
+	// scheduled nor unschedulable.
 	Attempts float64 `json:"attempts"`
 	Faults   float64 `json:"faults"`
 	// CPUPerPod is the CPU time per measured pod in milliseconds, over Seconds, of the whole process: see CPU.
@@ -52,7 +52,7 @@ type Record struct {
 	Profile  Profile `json:"profile"`
 	Figures
 
-	// Runs is how many runs the medians are of.
+	// Runs is the number of runs behind the medians.
 	Runs int `json:"runs"`
 }
 

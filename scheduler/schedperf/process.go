@@ -74,8 +74,8 @@ func (p Process) Measure(ctx context.Context, w Workload, profile Profile, round
 	return figures, nil
 }
 
-// configure writes what the run reads into dir and returns the path of its configuration, and how many pods are
-// measured.
+// configure writes the inputs of the run into dir and returns the path of its configuration, and the number of measured
+// pods.
 func configure(upstream, dir string, w Workload, profile Profile) (path string, pods int, err error) {
 	content, err := os.ReadFile(upstream)
 	if err != nil {
@@ -108,7 +108,7 @@ func runGroup(child *exec.Cmd) error {
 	child.Cancel = func() error { return syscall.Kill(-child.Process.Pid, syscall.SIGKILL) }
 	err := child.Run()
 	if child.Process != nil {
-		_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // usually nobody is left
+		_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // usually no process is left
 	}
 	if err != nil {
 		return fmt.Errorf("running scheduler_perf: %w", err)

@@ -101,7 +101,7 @@ func wantGone(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	for range 100 {
-		// A process that nobody waits for stays, as a zombie, where no init collects it.
+		// A process that no parent waits for stays, as a zombie, where no init collects it.
 		stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		if syscall.Kill(pid, 0) != nil || strings.Contains(string(stat), ") Z ") {
 			return

@@ -10,10 +10,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Rounds says how often workloads are run. In each round every workload is run with both profiles, one after the other.
+// Rounds configures the repetition of workloads. In each round every workload is run with both profiles, one after the
+// other.
 type Rounds struct {
-	// Count is how many rounds there are. From the second on, a workload whose two runs would not end within Budget, going
-	// by how long they took before, is left out.
+	// Count is the number of rounds. From the second on, a workload whose two runs would not end within Budget, judging
+	// by their last durations, is left out.
 	Count  int
 	Budget time.Duration
 	Clock  clock.PassiveClock
@@ -23,7 +24,7 @@ type Rounds struct {
 	Progress io.Writer
 }
 
-// series is what became of one workload.
+// series holds the results of one workload.
 type series struct {
 	runs   map[Profile][]Figures
 	failed map[Profile]bool
@@ -33,8 +34,8 @@ type series struct {
 
 func profiles() []Profile { return []Profile{Native, Lockstep} }
 
-// Run returns a record for each workload and profile with at least one run, in the order of the workloads. What failed
-// once is not run again; the errors are returned joined, also ctx's.
+// Run returns a record for each workload and profile with at least one run, in the order of the workloads. A run that
+// failed once is not repeated; the errors are returned joined, also ctx's.
 func (r Rounds) Run(ctx context.Context, workloads []Workload) ([]Record, error) {
 	end := r.Clock.Now().Add(r.Budget)
 	all := make([]series, len(workloads))
@@ -93,5 +94,5 @@ func (r Rounds) pair(ctx context.Context, w Workload, round int, s series) error
 }
 
 func (r Rounds) report(format string, args ...any) {
-	_, _ = fmt.Fprintf(r.Progress, format+"\n", args...) // nobody is left to tell
+	_, _ = fmt.Fprintf(r.Progress, format+"\n", args...) // no reader is left
 }

@@ -104,8 +104,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// Whoever interrupts the benchmark still gets what was measured.
-func TestRoundsInterrupted(t *testing.T) {
+// A user who interrupts the benchmark still gets the measured figures.
+func TestRounds_InterruptReturnsMeasuredRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rounds := schedperf.Rounds{
 		Count: 3, Budget: time.Hour, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Progress: &bytes.Buffer{},

@@ -13,7 +13,7 @@ type ordinary struct {
 	nodes int
 	// pods is the number of measured pods.
 	pods int
-	// params replace upstream's parameters; nil keeps them.
+	// params replace upstream's parameters; nil replaces none.
 	params map[string]int
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedperf"
 )
 
-// TestDerive finds each row in upstream's files and compares its number of nodes and pods.
+// TestDerive_FindsAllWorkloads finds each row in upstream's files and compares its number of nodes and pods.
 func TestOrdinary_ListsEveryKindSmallAndLarge(t *testing.T) {
 	seen := make(map[string]bool)
 	sizes := make(map[string]map[int]bool)

@@ -225,7 +225,7 @@ func TestReadItems(t *testing.T) {
 }
 
 // All workloads that are compared must be there in the release of Kubernetes that go.mod names.
-func TestDerive(t *testing.T) {
+func TestDerive_FindsAllWorkloads(t *testing.T) {
 	kubernetes, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +317,7 @@ func nodesOf(params map[string]any) int {
 	return nodes
 }
 
-func TestDeriveRefuses(t *testing.T) {
+func TestDerive_RefusesUnknownWorkloads(t *testing.T) {
 	upstream := []byte("[{name: a, workloads: [{name: b, params: {nodes: 1}}]}]")
 	for name, w := range map[string]schedperf.Workload{
 		"test case": {Case: "x", Name: "b"},

@@ -12,11 +12,11 @@ import (
 )
 
 // WriteTable prints the records, grouped by workload in their order, and below each pair Lockstep's figures as a
-// multiple of the native ones. What is marked with < or > is a bound: see LastBound.
+// multiple of the native ones. A figure marked with < or > is a bound: see LastBound.
 func WriteTable(out io.Writer, records []Record) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(cells []string) {
-		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")+"\t") // the writer keeps its error for Flush
+		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")+"\t") // the writer retains its error for Flush
 	}
 	var native Record
 	last := ""

@@ -22,7 +22,7 @@ type Workload struct {
 	Dir string
 	// Case and Name are the names of the test case and the workload in that configuration.
 	Case, Name string
-	// Params replace parameters of the same names, Derived is then the name of what comes out.
+	// Params replace parameters of the same names, Derived is then the name of the resulting workload.
 	Params  map[string]int
 	Derived string
 	// Measured are the parameters whose product is the number of pods that are measured.

@@ -84,7 +84,7 @@ func (c *Cluster) DropPodPatches() *Writes {
 	return w
 }
 
-// count counts a request and returns what it writes, "" for a read.
+// count counts a request and returns the verb and resource of a write, "" for a read.
 func (w *Writes) count(action clienttesting.Action) string {
 	switch action.GetVerb() {
 	case "get", "list", "watch":

@@ -18,7 +18,7 @@ import (
 // RankLabel is the label of a member's rank.
 const RankLabel = "batch.kubernetes.io/job-completion-index"
 
-// Gang returns a PodGroup and its members, each of which requests all GPUs of a node. All members have to start together, in one
+// Gang returns a PodGroup and its members, which request all GPUs of a node each. All members have to start together, in one
 // domain of the required level; "" requires no level.
 func Gang(name string, size int, required string) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	group := &schedulingv1beta1.PodGroup{
@@ -105,7 +105,7 @@ func Recreated(lost *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// SetRequest sets what a pod requests of a resource.
+// SetRequest sets the request of a pod for a resource.
 func SetRequest(p *corev1.Pod, name corev1.ResourceName, quantity string) {
 	p.Spec.Containers[0].Resources.Requests[name] = resource.MustParse(quantity)
 	p.Spec.Containers[0].Resources.Limits[name] = resource.MustParse(quantity)
@@ -125,7 +125,7 @@ func SetQueuedAt(group *schedulingv1beta1.PodGroup, second int) {
 	metav1.SetMetaDataAnnotation(&group.ObjectMeta, topology.AnnotationQueuedAt, at)
 }
 
-// SetRunning sets how long a gang has run, and how long ago its trainer saved a checkpoint; 0 for no checkpoint.
+// SetRunning sets the time for which a gang has run, and the age of its trainer's last checkpoint; 0 for no checkpoint.
 func SetRunning(group *schedulingv1beta1.PodGroup, members []*corev1.Pod, ran, saved time.Duration) {
 	now := time.Now()
 	for _, m := range members {
@@ -171,7 +171,7 @@ func appTerms(app, key string) []corev1.PodAffinityTerm {
 	}}
 }
 
-// ElasticGang returns a gang of which so many members have to run, and that gives and takes the others.
+// ElasticGang returns a gang that needs the least members to run, and gives and takes the others.
 func ElasticGang(name string, least, most int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	group, members := Gang(name, most, "")
 	group.Spec.SchedulingPolicy.Gang.MinCount = int32(least)

@@ -40,7 +40,7 @@ func WaitMetric(tb testing.TB, name, label string, want float64) {
 	}
 }
 
-// attempts returns how many attempts to schedule a PodGroup succeeded, and the seconds that they took.
+// attempts returns the number of attempts to schedule a PodGroup that succeeded, and the seconds that they took.
 func attempts(tb testing.TB) (count uint64, seconds float64) {
 	tb.Helper()
 	for _, s := range samples(tb, "scheduler_podgroup_scheduling_attempt_duration_seconds", "scheduled") {

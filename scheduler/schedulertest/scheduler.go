@@ -88,7 +88,7 @@ func PrependPlugin(
 		}
 		return plugin, nil
 	}
-	all := &config.Profiles[0].Plugins.MultiPoint // what is enabled at its point only follows these
+	all := &config.Profiles[0].Plugins.MultiPoint // plugins that are enabled at their own point only follow these
 	all.Enabled = slices.Insert(all.Enabled, 0, schedulerconfig.Plugin{Name: plugin.Name()})
 }
 

@@ -22,7 +22,7 @@ type versionedTracker struct {
 	clienttesting.ObjectTracker
 
 	last atomic.Int64
-	// mu keeps a version from changing between its comparison and the write.
+	// mu protects a version between its comparison and the write.
 	mu sync.Mutex
 }
 
@@ -47,7 +47,8 @@ func (v *versionedTracker) Create(
 	return stored(v.ObjectTracker.Create(r, stamped, ns, opts...))
 }
 
-// Update replaces an object and gives it a new resource version. Who names a version that is not the stored one is refused.
+// Update replaces an object and gives it a new resource version. A write that names another version than the stored one
+// is refused.
 func (v *versionedTracker) Update(
 	r schema.GroupVersionResource, o runtime.Object, ns string, opts ...metav1.UpdateOptions,
 ) error {

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// pollInterval is how often a condition is checked.
+	// pollInterval is the time between two checks of a condition.
 	pollInterval = 10 * time.Millisecond
-	// defaultTimeout is how long a condition may take.
+	// defaultTimeout is the longest time that a condition may take.
 	defaultTimeout = 15 * time.Second
 )
 
-// waitForWatches waits until each list of an informer is followed by its watch. A real API server sends what was created between the two; the fake
-// one loses it.
+// waitForWatches waits until each list of an informer is followed by its watch. A real API server sends the objects
+// that were created between the two; the fake one loses them.
 func (c *Cluster) waitForWatches(tb testing.TB) {
 	tb.Helper()
 	lists := make(map[schema.GroupVersionResource]int)

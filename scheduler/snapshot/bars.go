@@ -10,11 +10,11 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 )
 
-// bars remembers who may use which node: gangs come with few kinds of selectors and tolerations, and asking every node of
-// a large fleet costs more than the decision itself.
+// bars remembers the nodes that pods may use: gangs have few kinds of selectors and tolerations, and evaluating every
+// node of a large fleet costs more than the decision itself.
 type bars map[string][]string
 
-// mostBars is how many answers are kept: pods that name their node ask something else each time.
+// mostBars is the number of retained answers: pods that name their node ask something else each time.
 const mostBars = 64
 
 func newBars() bars { return make(bars) }

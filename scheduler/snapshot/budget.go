@@ -18,7 +18,7 @@ type Budgets struct {
 	selectors []labels.Selector
 }
 
-// NewBudgets returns the budgets by namespace and name. Selectors that select nothing are kept: their numbers stay.
+// NewBudgets returns the budgets by namespace and name. Selectors that select nothing are retained: their numbers stay.
 func NewBudgets(list []*policyv1.PodDisruptionBudget) Budgets {
 	list = slices.SortedFunc(slices.Values(list), func(a, b *policyv1.PodDisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -35,7 +35,7 @@ func NewBudgets(list []*policyv1.PodDisruptionBudget) Budgets {
 	return out
 }
 
-// Allowed returns how many disruptions each budget still allows.
+// Allowed returns the number of disruptions that each budget still allows.
 func (b Budgets) Allowed() []int {
 	out := make([]int, len(b.list))
 	for i, budget := range b.list {
@@ -44,7 +44,7 @@ func (b Budgets) Allowed() []int {
 	return out
 }
 
-// Covered returns how many of the pods each budget would lose. Pods that leave already are lost.
+// Covered returns the number of the pods that each budget would lose. Pods that leave already are not counted.
 func (b Budgets) Covered(pods []*corev1.Pod) []contention.Covered {
 	var out []contention.Covered
 	for i, budget := range b.list {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// closed says by tree number what closes a node; nil where a node is open, and if all are. Maintenance closes the domain of the level that is its
-// value; a level that the fleet does not have closes the node.
+// closed returns by tree number the mark that closes a node; nil where a node is open, and if all are. Maintenance
+// closes the domain of the level that is its value; a level that the fleet does not have closes the node.
 func (v View) closed() []*nodehealth.Mark {
 	var out []*nodehealth.Mark
 	for i, mark := range v.marks {
@@ -33,7 +33,7 @@ func (v View) closed() []*nodehealth.Mark {
 	return out
 }
 
-// ClosedTo returns the nodes that what closes them keeps the pod from, with the rule of each; nil for none.
+// ClosedTo returns the nodes that are closed to the pod, with the rule of each; nil for none.
 func (v View) ClosedTo(pod *corev1.Pod) map[string]string {
 	var rules map[string]string
 	for i, mark := range v.closed() {

@@ -12,15 +12,15 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Reading says how units are read for package contention.
+// Reading configures the reading of units for package contention.
 type Reading struct {
 	// Accelerators are the resources whose loss counts.
 	Accelerators []corev1.ResourceName
 	// Protected reports whether an administrator has marked a PriorityClass as not to be preempted; nil is never.
 	Protected func(priorityClass string) bool
-	// Budgets returns how many pods of a unit each disruption budget covers; nil is none.
+	// Budgets returns the number of a unit's pods that each disruption budget covers; nil is none.
 	Budgets func(pods []*corev1.Pod) []contention.Covered
-	// Devices returns how many accelerators the claims of a unit have; nil is none.
+	// Devices returns the number of accelerators that the claims of a unit have; nil is none.
 	Devices func(Unit) int64
 	// Predicted returns the instant at which a unit is predicted to end that declares no end, in seconds since 1970, false if nothing is predicted; nil
 	// predicts nothing.
@@ -29,8 +29,9 @@ type Reading struct {
 	Version int
 }
 
-// Contenders returns what runs as package contention reads it, in the numbers of the view's tree and resources. The set is the index's:
-// it changes with the next call only. Units whose pods and whose PodGroup are the same objects are read once for each version of the Reading.
+// Contenders returns the running units as package contention reads them, in the numbers of the view's tree and
+// resources. The set is the index's: it changes with the next call only. Units whose pods and whose PodGroup are the
+// same objects are read once for each version of the Reading.
 func (v View) Contenders(groups fwk.PodGroupLister, r Reading) *contention.Units {
 	return v.running.contend(groups, v.resources, r)
 }
@@ -102,7 +103,7 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 			out.Stops += r.Devices(*u.whole)
 		}
 	}
-	if out.Leaving { // it is gone when the grace is over, whatever was known of its end before
+	if out.Leaving { // it leaves when the grace is over, whatever its known end was before
 		out.End = contention.End{At: u.tally.deleted, Certainty: contention.Certain}
 	}
 	if r.Budgets != nil {
@@ -111,13 +112,13 @@ func (u Unit) Contender(r Reading) *contention.Unit {
 	return out
 }
 
-// protected reports whether the PriorityClass of a member keeps the unit from preemption.
+// protected reports whether the PriorityClass of a member exempts the unit from preemption.
 func (u Unit) protected(r Reading) bool {
 	return r.Protected != nil && slices.ContainsFunc(u.sum().classes, r.Protected)
 }
 
-// certainty is when the unit ends, and how much that can be relied on. A gang's end is its deadline, or what its trainer reports; a
-// pod's is its deadline.
+// certainty returns the end of the unit, and its reliability. A gang's end is its deadline, or the end that its trainer
+// reports; a pod's is its deadline.
 func (u Unit) certainty() contention.End {
 	end := u.End()
 	switch {

@@ -19,7 +19,7 @@ func daemonSet(apiVersion string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: "DaemonSet", Name: "logs", Controller: new(true)}}
 }
 
-// What a pod, or the gang that it is in, says of its end and of its preemption.
+// The end and the preemption policy that a pod, or its gang, declares.
 func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 	started := metav1.NewTime(time.Unix(1_000_000, 0))
 	for name, c := range map[string]struct {

@@ -25,8 +25,8 @@ const (
 )
 
 // Gang is the group's pods as the decision core sees them: members in rank order, equal ones of one shape; those that
-// have nodes are placed, and late ones are to come. A node in refused is barred to all members by the rule given there.
-// The error says which annotation of the group cannot be read.
+// have nodes are placed, and late ones have yet to arrive. A node in refused is barred to all members by the rule given
+// there. The error says which annotation of the group cannot be read.
 func (v View) Gang(
 	group *schedulingv1beta1.PodGroup,
 	waiting, running []*corev1.Pod,
@@ -46,7 +46,7 @@ func (v View) Gang(
 		member := topology.Member{Name: m.pod.Name, Late: m.as == comes}
 		if m.as == runs {
 			if m.at(v.Tree); m.node < 0 {
-				continue // its node is gone, and it with it
+				continue // its node is deleted, and the member with it
 			}
 			member.Placed, member.Node = true, m.node
 		}
@@ -55,6 +55,7 @@ func (v View) Gang(
 			shape = len(gang.Shapes)
 			shapes[lineup.kind(m)] = shape
 			gang.Shapes = append(gang.Shapes, v.shape(m))
+			gang.TPU = cmp.Or(gang.TPU, tpuOf(m.pod))
 		}
 		member.Shape = shape
 		gang.Members = append(gang.Members, member)
@@ -65,7 +66,12 @@ func (v View) Gang(
 	return gang, nil
 }
 
-// shape is what a member asks for, and where it may not go.
+// tpuOf returns the shape of the TPU slice that a pod asks for by GKE's labels, empty for none.
+func tpuOf(pod *corev1.Pod) string {
+	return cmp.Or(pod.Annotations[topology.AnnotationTPUTopology], pod.Spec.NodeSelector[topology.LabelTPUTopology])
+}
+
+// shape returns the demand of a member, and the nodes that are barred for it.
 func (v View) shape(m *ranked) topology.Shape {
 	pod := m.pod
 	if m.as == runs {
@@ -74,7 +80,7 @@ func (v View) shape(m *ranked) topology.Shape {
 	return topology.Shape{Demand: demandOf(pod, v.resources), Barred: v.barred(pod)}
 }
 
-// unbound is the pod as it was before it had a node: what it asks for, not what it got.
+// unbound returns the pod as it was before it had a node: with its requests, not its node.
 func unbound(pod *corev1.Pod) *corev1.Pod {
 	before := *pod
 	before.Spec.NodeName = ""
@@ -89,7 +95,7 @@ type kind struct {
 	wants string
 }
 
-// equals compares what is usually there first: a gang of a thousand members is compared a thousand times.
+// equals compares the fields that usually exist first: a gang of a thousand members is compared a thousand times.
 func (k kind) equals(other kind) bool {
 	a, b := &k.pod.Spec, &other.pod.Spec
 	return k.wants == other.wants && maps.EqualFunc(k.asks, other.asks, same) &&
@@ -152,7 +158,7 @@ func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// rank is what a pod is ordered by.
+// rank holds the keys by which a pod is ordered.
 type rank struct {
 	replicatedJob   string
 	job, completion int
@@ -187,7 +193,7 @@ func completionIndex(pod *corev1.Pod) int {
 	return number(cmp.Or(pod.Labels[labelCompletionIndex], pod.Annotations[labelCompletionIndex]))
 }
 
-// number reads an index; pods without one come after those with one.
+// number reads an index; pods without one follow those with one.
 func number(s string) int {
 	if s == "" {
 		return math.MaxInt

@@ -22,7 +22,7 @@ func group(annotations map[string]string) *schedulingv1beta1.PodGroup {
 	}
 }
 
-func TestRequiredLevel(t *testing.T) {
+func TestGang_RequiredLevel(t *testing.T) {
 	native := group(nil)
 	native.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
 		Topology: []schedulingv1beta1.TopologyConstraint{{Key: "example.com/rack"}},
@@ -39,7 +39,7 @@ func TestRequiredLevel(t *testing.T) {
 	}
 }
 
-func TestRankOrder(t *testing.T) {
+func TestGang_RankOrder(t *testing.T) {
 	ranked := func(name, job, jobIndex, index string) *corev1.Pod {
 		p := pod(name, nil)
 		p.Labels = map[string]string{
@@ -69,7 +69,7 @@ func TestRankOrder(t *testing.T) {
 	}
 }
 
-func TestShapes(t *testing.T) {
+func TestGang_Shapes(t *testing.T) {
 	view := update(
 		t,
 		snapshot.NewIndex(nil, "", nodehealth.Rules{}),
@@ -94,7 +94,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestBarredNodes(t *testing.T) {
+func TestGang_BarredNodes(t *testing.T) {
 	plain, cordoned, tainted, soft, labeled := node(
 		"n0",
 		"c1",
@@ -179,7 +179,7 @@ func gangOf(
 }
 
 // Members that run are placed, of the same shape as those that wait, and in rank order among them.
-func TestRunningMembersArePlaced(t *testing.T) {
+func TestGang_RunningMembersArePlaced(t *testing.T) {
 	nodes := []*corev1.Node{node("n0", "c1"), node("n1", "c1"), node("n2", "c2"), node("n3", "")}
 	at := func(name, node string) *corev1.Pod {
 		p := pod(name, nil)
@@ -202,7 +202,7 @@ func TestRunningMembersArePlaced(t *testing.T) {
 	}
 }
 
-func TestWishes(t *testing.T) {
+func TestGang_ReadsAnnotations(t *testing.T) {
 	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{node("n0", "c1")}), nil)
 	read := func(annotations map[string]string) topology.Gang {
 		t.Helper()
@@ -253,7 +253,7 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-func TestUnreadableWishesAreNamed(t *testing.T) {
+func TestGang_UnreadableAnnotationsAreNamed(t *testing.T) {
 	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{node("n0", "c1")}), nil)
 	for key, value := range map[string]string{
 		topology.AnnotationSegmentSize: "four", topology.AnnotationSegmentEqual: "perhaps",

@@ -44,8 +44,8 @@ func Deleted(obj any) (*schedulingv1beta1.PodGroup, bool) {
 	return group, ok
 }
 
-// QueuedAt is the instant from which a gang waits. The controller keeps it across restarts of a job in an annotation, which it
-// alone may write.
+// QueuedAt is the instant from which a gang waits. The controller preserves it across restarts of a job in an
+// annotation, which it alone may write.
 func QueuedAt(group *schedulingv1beta1.PodGroup) time.Time {
 	if at := instant(group.Annotations[topology.AnnotationQueuedAt]); !at.IsZero() {
 		return at

@@ -15,28 +15,29 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// View is what one cycle sees. All slices are by tree number. It is valid until the next call to Update of its Index.
+// View is the fleet as one cycle sees it. All slices are by tree number. It is valid until the next call to Update of
+// its Index.
 type View struct {
 	Tree *topology.Tree
-	// Free is what nodes have left, Total what they would have if they were empty. Both are nil where there is no node.
+	// Free is the room left on nodes, Total their room if they were empty. Both are nil where there is no node.
 	Free, Total []topology.Capacity
 	// Infos are the snapshot's own pointers: a placement must consist of these. Nil where there is no node.
 	Infos []fwk.NodeInfo
-	// health says what closes a node, marks what does: nil for one that is open.
+	// health defines the marks that close a node, marks holds them by node: nil for one that is open.
 	health nodehealth.Rules
 	marks  []*nodehealth.Mark
 	// restricted counts the nodes that not every pod may use.
 	restricted int
 	resources  []corev1.ResourceName
-	// bars are the answers of earlier cycles about who may use which node.
+	// bars are the answers of earlier cycles about the nodes that pods may use.
 	bars bars
-	// ledger is the same as decisions take it, with what was counted for earlier ones.
+	// ledger is the same for decisions, with the counts of earlier ones.
 	ledger topology.Ledger
-	// running is what runs on the nodes.
+	// running holds the units on the nodes.
 	running *running
 	// lineups are the gangs of the last questions.
 	lineups *lineups
-	// found says, for people, which label families the nodes carry; empty if the levels are configured.
+	// found names, for users, the label families that the nodes carry; empty if the levels are configured.
 	found string
 }
 
@@ -58,7 +59,7 @@ func (v View) Ledger(held map[string]corev1.ResourceList) topology.Ledger {
 	return v.ledger.Differing(free, nodes)
 }
 
-// Index keeps the values of the last cycle and looks only at nodes whose generation changed. It is not safe for
+// Index retains the values of the last cycle and reads only nodes whose generation changed. It is not safe for
 // concurrent use: the scheduling loop is its only caller.
 type Index struct {
 	// levels are configured, nil if they are to be detected.
@@ -69,7 +70,7 @@ type Index struct {
 	discovered map[string]bool
 	slots      []slot
 	view       View
-	// book is what the view's nodes have left: what is counted on it for one question is there for the next.
+	// book is the room left on the view's nodes: counts made for one question are available to the next.
 	book *topology.Book
 	// stale are the positions of nodes that changed, as of the last update.
 	stale []int
@@ -88,8 +89,8 @@ type slot struct {
 }
 
 // NewIndex makes an empty index of the levels, nil for those that nodes carry. A non-empty key becomes the outermost
-// level, where two nodes share a domain whenever their values are equal: what a Kubernetes topology key means. Health says
-// what closes a node.
+// level, where two nodes share a domain whenever their values are equal: the meaning of a Kubernetes topology key.
+// health defines the marks that close a node.
 func NewIndex(levels []topology.Level, outermost string, health nodehealth.Rules) *Index {
 	return &Index{levels: levels, outermost: outermost, view: View{
 		resources: firstResources(), health: health, lineups: &lineups{},
@@ -116,7 +117,7 @@ func (ix *Index) Update(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (
 	return ix.view, nil
 }
 
-// forgetDemands has what pods take worked out anew: capacities have other entries now.
+// forgetDemands has the demands of pods computed anew: capacities have other entries now.
 func (ix *Index) forgetDemands() {
 	for i := range ix.slots {
 		for _, t := range ix.slots[i].tenants {
@@ -181,8 +182,9 @@ func (ix *Index) sameLevels(a, b map[string]string) bool {
 		la = topology.DetectLevels([]topology.Node{{Labels: a}})
 		lb = topology.DetectLevels([]topology.Node{{Labels: b}})
 	}
+	differs := func(key string) bool { return a[key] != b[key] }
 	return slices.Equal(la, lb) &&
-		!slices.ContainsFunc(la, func(l topology.Level) bool { return l.Value(a) != l.Value(b) })
+		!slices.ContainsFunc(la, func(l topology.Level) bool { return slices.ContainsFunc(l.Keys(), differs) })
 }
 
 func (ix *Index) rebuild(infos []fwk.NodeInfo) error {
@@ -219,8 +221,8 @@ func labeled(infos []fwk.NodeInfo) []topology.Node {
 	return nodes
 }
 
-// seen is a node as the tree takes it: with its NVLink clique under one label, whoever names it. Of configured levels that is
-// done only if the clique is among them.
+// seen returns a node as the tree takes it: with its NVLink clique under one label, whichever label names it. For
+// configured levels that is done only if the clique is among them.
 func (ix *Index) seen(name string, labels map[string]string) topology.Node {
 	n := topology.Node{Name: name, Labels: labels}
 	if ix.levels != nil &&
@@ -230,7 +232,7 @@ func (ix *Index) seen(name string, labels map[string]string) topology.Node {
 	return topology.WithClique(n, ix.discovered)
 }
 
-// adopt takes over a tree of exactly these nodes. What is known about nodes that stay is given by tree number.
+// adopt takes over a tree of exactly these nodes. The known slots of nodes that stay are given by tree number.
 func (ix *Index) adopt(tree *topology.Tree, infos []fwk.NodeInfo, known []*slot) {
 	v := &ix.view
 	v.Tree, v.bars = tree, newBars()
@@ -278,7 +280,7 @@ func found(nodes []topology.Node) string {
 	return strings.Join(lines, "; ")
 }
 
-// refresh reads a node. What depends on its object alone is read only if that changed.
+// refresh reads a node. Values that depend on its object alone are read only if that changed.
 func (ix *Index) refresh(s *slot, info fwk.NodeInfo) {
 	node := info.Node()
 	if s.node != node {

@@ -64,7 +64,7 @@ func update(t *testing.T, index *snapshot.Index, nodes []fwk.NodeInfo, resources
 	return view
 }
 
-func TestIndexCountsWhatIsFree(t *testing.T) {
+func TestIndex_CountsFreeResources(t *testing.T) {
 	nodes := []fwk.NodeInfo{
 		info(node("b2", "b")), info(node("a1", "a"), pod("p", list("1500m", "1"))), info(node("none", "")),
 		info(node("full", "b"), pod("q", list("9", "4"))),
@@ -88,7 +88,7 @@ func TestIndexCountsWhatIsFree(t *testing.T) {
 		"full": {9, 0, 0, 0, 0},
 		"none": {10, 8000, 1 << 30, 0, 4},
 	}
-	order := []string{"a1", "b2", "full", "none"} // path order; a node without the label comes last
+	order := []string{"a1", "b2", "full", "none"} // path order; a node without the label is last
 	for i, name := range order {
 		if view.Tree.Node(i) != name || view.Infos[i].Node().Name != name || !slices.Equal(view.Free[i], want[name]) {
 			t.Errorf("node %d is %s with %v, want %s with %v", i, view.Tree.Node(i), view.Free[i], name, want[name])
@@ -96,7 +96,7 @@ func TestIndexCountsWhatIsFree(t *testing.T) {
 	}
 }
 
-func TestIndexFollowsGenerations(t *testing.T) {
+func TestIndex_FollowsGenerations(t *testing.T) {
 	a, b := info(node("a", "c1")), info(node("b", "c1"))
 	index := snapshot.NewIndex(nil, "", nodehealth.Rules{})
 	first := update(t, index, []fwk.NodeInfo{a, b}, nil)
@@ -107,7 +107,7 @@ func TestIndexFollowsGenerations(t *testing.T) {
 	if view.Tree != tree || view.Free[1][1] != 7000 {
 		t.Errorf("after a pod came: same tree %v, free %v", view.Tree == tree, view.Free[1])
 	}
-	// What changes without a new generation is not looked at, and a new object of the same generation is taken over.
+	// Changes without a new generation are not read, and a new object of the same generation is taken over.
 	clone := a.Snapshot()
 	view = update(t, index, []fwk.NodeInfo{clone, b}, nil)
 	if view.Infos[0] != clone || view.Tree != tree {
@@ -115,7 +115,7 @@ func TestIndexFollowsGenerations(t *testing.T) {
 	}
 }
 
-func TestIndexRebuildsItsTreeOnlyForLevels(t *testing.T) {
+func TestIndex_RebuildsTreeOnlyForLevels(t *testing.T) {
 	tests := map[string]struct {
 		change func([]*corev1.Node) []*corev1.Node
 		same   bool
@@ -144,7 +144,7 @@ func TestIndexRebuildsItsTreeOnlyForLevels(t *testing.T) {
 	}
 }
 
-func TestIndexWithAnOutermostKey(t *testing.T) {
+func TestIndex_OutermostKey(t *testing.T) {
 	nodes := []*corev1.Node{node("a", "c1"), node("b", "c2"), node("c", "c1")}
 	nodes[0].Labels["example.com/room"] = "west"
 	nodes[1].Labels["example.com/room"] = "west"
@@ -160,9 +160,9 @@ func TestIndexWithAnOutermostKey(t *testing.T) {
 	}
 }
 
-// Nodes without NVIDIA's label are in the NVLink domain that somebody else names, unless NVIDIA's discovery is at work among them. Levels
+// Nodes without NVIDIA's label are in the NVLink domain that another label names, unless NVIDIA's discovery is at work among them. Levels
 // that are configured say themselves whether there is a clique.
-func TestIndexKnowsCliquesByOtherNames(t *testing.T) {
+func TestIndex_CliquesOfOtherDialects(t *testing.T) {
 	const domain = "accelerator.topograph.run/domain"
 	nodes := []*corev1.Node{node("a", ""), node("b", ""), node("c", "")}
 	for _, n := range nodes[:2] {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// mostKeyed is how many indices for required keys are kept. Each one holds the fleet once more.
+// mostKeyed is the number of retained indices for required keys. Each one holds the fleet once more.
 const mostKeyed = 8
 
 // Indices are the indices of one scheduler: one for gangs that name a known level or none, and one for each of the label keys that
@@ -39,8 +39,8 @@ func (x *Indices) Plain(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (
 	return updated(x.plain, nodes, resources)
 }
 
-// Found says in one line, for people, which label families the nodes carry: it changes when the levels of the fleet do. It is empty if
-// the levels are configured.
+// Found names in one line, for users, the label families that the nodes carry: it changes when the levels of the fleet
+// do. It is empty if the levels are configured.
 func (x *Indices) Found() string { return x.plain.view.found }
 
 // Known reports whether a level is one of the fleet's own, configured or detected: any other is a node-label key that some gang requires.

@@ -49,7 +49,7 @@ func TestIndices_ViewHasTheRequiredKey(t *testing.T) {
 	}
 }
 
-// Gangs that require different keys, none of which is a level, are asked about in turn.
+// Gangs that require different keys, none of them a level, are evaluated in turn.
 func BenchmarkIndices_AlternatingKeys(b *testing.B) {
 	for _, nodes := range []int{1_000, 4_000, 10_000} {
 		b.Run(fmt.Sprint(nodes, "nodes"), func(b *testing.B) {

@@ -10,14 +10,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// mostLineups is how many gangs are kept in rank order.
+// mostLineups is the number of gangs that are retained in rank order.
 const mostLineups = 16
 
-// lineups are those of the gangs that were asked about last, the last one first.
+// lineups are those of the gangs that were evaluated last, the last one first.
 type lineups []*lineup
 
-// lineup keeps the pods of a gang in rank order, with what was read of each: a large gang is asked about again with each member that it loses.
-// The object of a pod never changes.
+// lineup stores the pods of a gang in rank order, with the values read of each: a large gang is evaluated again with
+// each member that it loses. The object of a pod never changes.
 type lineup struct {
 	gang  types.NamespacedName
 	known map[*corev1.Pod]*ranked
@@ -40,7 +40,7 @@ type ranked struct {
 	round int
 }
 
-// role is what a pod is to a question.
+// role is a pod's part in a question.
 type role int
 
 const (
@@ -68,7 +68,7 @@ func (l *lineups) of(group *schedulingv1beta1.PodGroup) *lineup {
 // line returns the pods of a question in rank order. The slice is the lineup's.
 func (l *lineup) line(waiting, running, late []*corev1.Pod) []*ranked {
 	l.round++
-	if len(l.kinds) > 2*len(l.order) { // those of pods that are gone
+	if len(l.kinds) > 2*len(l.order) { // kinds of pods that left
 		l.known, l.order, l.kinds = make(map[*corev1.Pod]*ranked), nil, nil
 	}
 	came := l.enter(waiting, waits)

@@ -19,7 +19,7 @@ import (
 // asked are the pods of a gang by name, as an informer has them: each change makes a new object.
 type asked map[string]*corev1.Pod
 
-// change has a member come, leave, get a node or another shape.
+// change has a member arrive, leave, get a node or another shape.
 func (a asked) change(random *rand.Rand, fleet []fwk.NodeInfo) {
 	rank := random.IntN(12)
 	name := fmt.Sprint("rank", rank)
@@ -37,7 +37,8 @@ func (a asked) change(random *rand.Rand, fleet []fwk.NodeInfo) {
 	a[name] = p
 }
 
-// Members come, leave and get nodes, gangs take turns, nodes come and go: a gang of which something is known is read as one that is new.
+// Members arrive, leave and get nodes, gangs take turns, nodes are added and deleted: a gang with retained state is
+// read as a new one.
 func TestView_GangIsReadAlikeWhateverWasAskedBefore(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 3))

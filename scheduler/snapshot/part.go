@@ -8,8 +8,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// IsElastic reports whether the gang of a group goes on with fewer members than all, and takes more when it runs. Its job says so by
-// lockstep.dev/min-nodes. Of other groups with a minCount below their size, only the start is known to do with fewer.
+// IsElastic reports whether the gang of a group continues with fewer members than all, and takes more when it runs. Its
+// job declares that by lockstep.dev/min-nodes. Of other groups with a minCount below their size, only the start is
+// known to do with fewer.
 func IsElastic(group *schedulingv1beta1.PodGroup) bool {
 	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
 		return false

@@ -9,11 +9,12 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// patchable is the part of the fleet that may come, go or move before a new tree is cheaper than changing the old one.
+// patchable is the part of the fleet that may be added, deleted or move before a new tree is cheaper than changing the
+// old one.
 const patchable = 16
 
-// patch follows nodes that came, went or got other topology labels, and reports whether that was possible: a few of them,
-// with no label family that the fleet did not have.
+// patch follows nodes that were added, deleted or got other topology labels, and reports whether that was possible: a
+// few of them, with no label family that the fleet did not have.
 func (ix *Index) patch(infos []fwk.NodeInfo) bool {
 	if !maps.Equal(ix.discovered, topology.Discovered(labeled(infos))) {
 		return false // the cliques of others change with it

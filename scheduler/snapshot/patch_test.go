@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// Nodes come, go, move, are tainted and filled; an index that followed all of it says the same as a new one.
-func TestIndexThatFollowsSaysWhatANewOneSays(t *testing.T) {
+// Nodes are added, deleted, moved, tainted and filled; an index that followed all of it equals a new one.
+func TestIndex_UpdatedEqualsNew(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var fleet []fwk.NodeInfo

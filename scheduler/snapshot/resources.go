@@ -19,7 +19,7 @@ func firstResources() []corev1.ResourceName {
 	}
 }
 
-// Requests is what the pod takes of a node, itself included.
+// Requests returns the resources that the pod takes of a node, itself included.
 func Requests(pod *corev1.Pod) corev1.ResourceList {
 	asks := asks(pod)
 	list := make(corev1.ResourceList, len(asks)+1)
@@ -37,7 +37,7 @@ func asks(pod *corev1.Pod) corev1.ResourceList {
 	return resource.PodRequests(pod, resource.PodResourcesOptions{})
 }
 
-// Resources lists what the pods ask for, each resource once, in alphabetical order.
+// Resources lists the resources that the pods request, each once, in alphabetical order.
 func Resources(pods []*corev1.Pod) []corev1.ResourceName {
 	var names []corev1.ResourceName
 	if len(pods) > 0 {
@@ -54,7 +54,7 @@ func Resources(pods []*corev1.Pod) []corev1.ResourceName {
 	return names
 }
 
-// demandOf is what the pod takes of a node as a vector.
+// demandOf returns the resources that the pod takes of a node as a vector.
 func demandOf(pod *corev1.Pod, resources []corev1.ResourceName) topology.Capacity {
 	out := demand(asks(pod), resources)
 	if at := slices.Index(resources, corev1.ResourcePods); at >= 0 {
@@ -80,7 +80,7 @@ func demand(list corev1.ResourceList, resources []corev1.ResourceName) topology.
 	return out
 }
 
-// taken is what the pods of a node take.
+// taken returns the resources that the pods of a node take.
 func taken(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity {
 	used := info.GetRequested()
 	out := make(topology.Capacity, len(resources))
@@ -94,7 +94,7 @@ func taken(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity
 	return out
 }
 
-// total is what a node has for pods, never below zero.
+// total returns the room of a node for pods, never below zero.
 func total(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity {
 	has := info.GetAllocatable()
 	out := make(topology.Capacity, len(resources))
@@ -121,7 +121,7 @@ func amount(of fwk.Resource, name corev1.ResourceName) int64 {
 	}
 }
 
-// less is what is left, never below zero.
+// less returns the remainder, never below zero.
 func less(has, taken topology.Capacity) topology.Capacity {
 	out := make(topology.Capacity, len(has))
 	for i := range has {
@@ -130,7 +130,7 @@ func less(has, taken topology.Capacity) topology.Capacity {
 	return out
 }
 
-// Room is what a member of the shape takes of a node.
+// Room returns the resources that a member of the shape takes of a node.
 func (v View) Room(shape topology.Shape) corev1.ResourceList {
 	list := make(corev1.ResourceList)
 	for i, name := range v.resources {
@@ -145,7 +145,7 @@ func (v View) Room(shape topology.Shape) corev1.ResourceList {
 	return list
 }
 
-// Takes returns what the pod takes of a node, in the units of capacities.
+// Takes returns the amounts that the pod takes of a node, in the units of capacities.
 func Takes(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 	out := make(map[corev1.ResourceName]int64)
 	for name, quantity := range Requests(pod) {

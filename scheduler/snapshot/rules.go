@@ -21,8 +21,8 @@ func hard(t *corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 }
 
-// isRestricted reports whether a node is closed to some pods. A node that is not is judged only by what the pod asks.
-// What closes it (see View.marks) is not asked here.
+// isRestricted reports whether a node is closed to some pods. A node that is not is judged only by the pod's requests.
+// The marks that close it (see View.marks) do not count here.
 func isRestricted(node *corev1.Node) bool {
 	return node.Spec.Unschedulable ||
 		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return hard(&t) })

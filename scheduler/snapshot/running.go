@@ -16,11 +16,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// running is what runs on the nodes of an index, by unit. It is brought up to date with the nodes whose generation changed, so that
-// the units of a fleet can be had without a look at every pod. Equal generations mean the same pods, by pointer: the scheduler's
-// cache never changes a pod in place.
+// running holds the units on the nodes of an index. It is brought up to date with the nodes whose generation changed,
+// so that the units of a fleet can be had without a look at every pod. Equal generations mean the same pods, by
+// pointer: the scheduler's cache never changes a pod in place.
 //
-// What a pod takes is worked out when its unit is asked for, and kept as long as the pod stays.
+// The demand of a pod is computed when its unit is requested, and stored as long as the pod stays.
 type running struct {
 	// groups are the pods with nodes by PodGroup or, of those in none, each by itself.
 	groups map[unitKey]*members
@@ -30,7 +30,8 @@ type running struct {
 	contenders contention.Units
 	// version is that of the last Reading.
 	version int
-	// gone are contenders whose pods have left. They are dropped with the next reading: others may look at the set until then.
+	// gone lists contenders whose pods have left. They are dropped with the next reading: others may look at the set
+	// until then.
 	gone []contention.ID
 }
 
@@ -60,7 +61,7 @@ type members struct {
 	// nodes are those that have pods, by tree number, order the same ascending; nil before that was needed.
 	nodes map[int]*occupied
 	order []*occupied
-	// units are what the pods make, as of the last time, when the group was this one.
+	// units are the result of the last grouping of the pods, when the group was this one.
 	units []Unit
 	group *schedulingv1beta1.PodGroup
 	built bool
@@ -78,7 +79,7 @@ type occupied struct {
 // tenant is a pod on a node.
 type tenant struct {
 	pod *corev1.Pod
-	// demand is what it takes, nil before that was asked.
+	// demand is the room that it takes, nil before the first request.
 	demand topology.Capacity
 	says   says
 }
@@ -189,7 +190,7 @@ func byUnit(pods []*tenant) map[unitKey][]*tenant {
 	return out
 }
 
-// list returns all units by name. Those of which no pod came or left, and whose PodGroup is the same object, are as before.
+// list returns all units by name. Those whose pods and PodGroup are the same objects as before are unchanged.
 func (r *running) list(groups fwk.PodGroupLister, resources []corev1.ResourceName) []Unit {
 	out := make([]Unit, 0, len(r.order))
 	for _, key := range r.order {
@@ -207,7 +208,8 @@ func (r *running) list(groups fwk.PodGroupLister, resources []corev1.ResourceNam
 	return out
 }
 
-// gangOf is the PodGroup of a key; nil for pods in none, and for a group that is no gang, or gone: it holds nothing together.
+// gangOf is the PodGroup of a key; nil for pods in none, and for a group that is no gang, or is deleted: it holds
+// nothing together.
 func gangOf(key unitKey, groups fwk.PodGroupLister) *schedulingv1beta1.PodGroup {
 	if key.single {
 		return nil

@@ -32,7 +32,7 @@ func (g groups) Get(_, name string) (*schedulingv1beta1.PodGroup, error) {
 	return nil, errors.New("there is none of that name")
 }
 
-// naive is what runs, counted anew: each unit with its pods by node and name.
+// naive returns the running units, counted anew: each unit with its pods by node and name.
 func naive(view snapshot.View, of groups) []string {
 	units := make(map[string][]string)
 	for node, info := range view.Infos {
@@ -69,7 +69,8 @@ func told(view snapshot.View, of groups) []string {
 	return out
 }
 
-// Pods come and go, nodes too, groups become gangs and go: the units that are followed are those that are counted anew.
+// Pods are created and deleted, nodes too, groups become gangs and are deleted: the units that are followed are those
+// that are counted anew.
 func TestView_UnitsFollowThePods(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -134,7 +135,7 @@ func TestView_UnitsFollowThePods(t *testing.T) {
 	}
 }
 
-// contenders checks that what is read for package contention is what runs.
+// contenders checks that the units for package contention are those that run.
 func contenders(t *testing.T, view snapshot.View, of groups) {
 	t.Helper()
 	reading := snapshot.Reading{
@@ -153,7 +154,7 @@ func contenders(t *testing.T, view snapshot.View, of groups) {
 	}
 }
 
-// demands checks that what units hold is counted in the view's resources.
+// demands checks that the holds of units are counted in the view's resources.
 func demands(t *testing.T, view snapshot.View, of groups) {
 	t.Helper()
 	for _, u := range view.Units(of) {
@@ -178,8 +179,8 @@ func remove(t *testing.T, info fwk.NodeInfo, p *corev1.Pod) {
 	}
 }
 
-// One of twelve pods on each node ends, another one comes, and the units are asked for: what a waiting gang costs whenever something
-// ends.
+// One of twelve pods on each node ends, another one is created, and the units are read: the cost of a waiting gang
+// whenever something ends.
 func BenchmarkUnits(b *testing.B) {
 	for _, nodes := range []int{1_000, 4_000, 16_000} {
 		b.Run(fmt.Sprint(nodes, "nodes"), func(b *testing.B) { benchmarkUnits(b, nodes) })
@@ -214,7 +215,7 @@ func benchmarkUnits(b *testing.B, nodes int) {
 	i := 0
 	for b.Loop() {
 		pods := podsOf(fleet[i%nodes])
-		pods[0] = pods[0].DeepCopy() // one came, one left
+		pods[0] = pods[0].DeepCopy() // one was created, one left
 		fleet[i%nodes] = info(fleet[i%nodes].Node(), pods...)
 		if view, err = index.Update(fleet, nil); err != nil {
 			b.Fatal(err)

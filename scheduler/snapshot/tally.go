@@ -10,7 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// says is what a unit is told by one of its pods. It is read once: a large unit is put together again with each pod that comes or leaves.
+// says holds the contribution of one pod to its unit. It is read once: a large unit is put together again with each pod
+// that arrives or leaves.
 type says struct {
 	started time.Time
 	// grace is the termination grace period in seconds, deleted the end of it in seconds since 1970 if the pod leaves.
@@ -33,15 +34,15 @@ func saysOf(pod *corev1.Pod) says {
 	return out
 }
 
-// tally is what the pods of a unit say together.
+// tally sums up the pods of a unit.
 type tally struct {
 	// stay counts those that are not being deleted.
 	stay int
-	// started is when the first of them started, grace the longest, deleted the last end, classes are their PriorityClasses.
+	// started is the start of the first of them, grace the longest, deleted the last end, classes are their PriorityClasses.
 	started        time.Time
 	grace, deleted int64
 	classes        []string
-	// resources name the entries of demand, the sum of what they take; nil if that was not summed up.
+	// resources name the entries of demand, the sum of the pods' demands; nil if that was not summed up.
 	resources []corev1.ResourceName
 	demand    topology.Capacity
 }
@@ -78,7 +79,7 @@ func (t *tally) add(s says, demand topology.Capacity) {
 	}
 }
 
-// accelerators returns how many devices of these kinds the pods ask for, false if that was not summed up.
+// accelerators returns the number of devices of these kinds that the pods request, false if that was not summed up.
 func (t *tally) accelerators(kinds []corev1.ResourceName) (int64, bool) {
 	var sum int64
 	for _, kind := range kinds {

@@ -15,38 +15,39 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Unit is what runs, and leaves, together: a whole gang, or a pod that is in none. See Draining for one without pods.
+// Unit runs and leaves together: a whole gang, or a pod that is in none. See Draining for one without pods.
 type Unit struct {
 	// Name is namespace/name of the PodGroup, or of the pod with a slash after it; that of a part is PartName.
 	Name string
-	// Of is the name of an elastic gang that goes on without the unit, which is one member of it; empty for any other unit.
+	// Of is the name of an elastic gang that continues without the unit, which is one member of it; empty for any other
+	// unit.
 	Of string
 	// Group is nil for a single pod.
 	Group    *schedulingv1beta1.PodGroup
 	Priority int32
-	// Pods are those with nodes that have not ended, by node and name. Holds is what they take.
+	// Pods are those with nodes that have not ended, by node and name. Holds are their resources.
 	Pods  []*corev1.Pod
 	Holds []topology.Held
-	// Devices is how many accelerators its claims have; those that its pods ask for as resources are not among them.
+	// Devices is the number of accelerators of its claims; those that its pods request as resources are not among them.
 	Devices int64
 	// Domain is the ComputeDomain of a unit without pods, until its end then.
 	Domain types.UID
 	until  time.Time
-	// tally sums up what the pods say, nil if that was not done.
+	// tally sums up the contributions of the pods, nil if that was not done.
 	tally *tally
-	// whole is the gang of which the unit is a part, nil for one that is not divided.
+	// whole is the gang that the unit is a part of, nil for one that is not divided.
 	whole *Unit
 }
 
-// Draining is a ComputeDomain that nobody uses on these nodes any more. It is taken off them by itself, at about that time; until
-// then nobody else can use it there. Its departure costs nothing, and nobody has to ask for it.
+// Draining returns a ComputeDomain without users on these nodes. It is taken off them by itself, at about that time; until then
+// no other ComputeDomain can be used there. Its departure costs nothing and needs no request.
 func Draining(domain types.UID, until time.Time, holds []topology.Held) Unit {
 	return Unit{
 		Name: "ComputeDomain " + string(domain), Domain: domain, until: until, Holds: holds, Priority: math.MinInt32,
 	}
 }
 
-// Units returns all that runs on the nodes of the view, by name. The slice is the caller's; what the units hold is not.
+// Units returns all units on the nodes of the view, by name. The slice is the caller's; the holds of the units are not.
 func (v View) Units(groups fwk.PodGroupLister) []Unit { return v.running.list(groups, v.resources) }
 
 // single is the unit of a pod that is in no gang, empty yet.
@@ -54,7 +55,7 @@ func single(pod *corev1.Pod) Unit {
 	return Unit{Name: pod.Namespace + "/" + pod.Name + "/", Priority: corev1helpers.PodPriority(pod)}
 }
 
-// Part is the unit as if it had these of its pods only. What they hold is as before.
+// Part returns the unit as if it had these of its pods only. Its holds are unchanged.
 func (u Unit) Part(pods []*corev1.Pod) Unit {
 	u.Pods, u.tally, u.whole = pods, nil, nil
 	return u
@@ -63,12 +64,12 @@ func (u Unit) Part(pods []*corev1.Pod) Unit {
 // Leaving reports whether all of the unit is on its way out.
 func (u Unit) Leaving() bool { return u.sum().stay == 0 }
 
-// Returns reports whether the unit is a pod that comes back to its node at once when it is ended: that of a DaemonSet, or one
-// that its kubelet has from a file. Its departure makes no room.
+// Returns reports whether the unit is a pod that returns to its node at once when it is ended: that of a DaemonSet, or
+// one that its kubelet has from a file. Its departure makes no room.
 //
-// That it is a DaemonSet's, the pod itself says, and a tenant who could say so of any pod would never be preempted. With its
-// group the claim is held to be true by others: the garbage collector deletes pods of a DaemonSet that does not exist, and
-// the DaemonSet controller those that its DaemonSet does not want there. A reference without it, nobody resolves.
+// The pod itself names its DaemonSet, and a tenant that could do so for any pod would never be preempted. A reference
+// with an API group is verified by others: the garbage collector deletes pods of a DaemonSet that does not exist, and
+// the DaemonSet controller those that its DaemonSet does not want there. One without a group is never resolved.
 func (u Unit) Returns() bool {
 	if len(u.Pods) == 0 {
 		return false
@@ -80,10 +81,10 @@ func (u Unit) Returns() bool {
 	return owner != nil && owner.APIVersion == appsv1.SchemeGroupVersion.String() && owner.Kind == "DaemonSet"
 }
 
-// Started is when the first of its pods started.
+// Started returns the start of the first of its pods.
 func (u Unit) Started() time.Time { return u.sum().started }
 
-// BoundAt is when a pod got its node. Nothing but its creation is known of a pod that does not say.
+// BoundAt returns the time at which a pod got its node. For a pod without that condition only its creation is known.
 func BoundAt(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
@@ -93,7 +94,7 @@ func BoundAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// Saved is when its trainer last saved its work, as the controller wrote it on the PodGroup; zero if nobody knows.
+// Saved returns the time of its last checkpoint, as the controller wrote it on the PodGroup; zero if unknown.
 func (u Unit) Saved() time.Time {
 	if u.Group == nil {
 		return time.Time{}
@@ -101,12 +102,13 @@ func (u Unit) Saved() time.Time {
 	return LastCheckpoint(u.Group)
 }
 
-// LastCheckpoint is when the trainer of a gang last saved its work, as the controller wrote it; zero if nobody knows.
+// LastCheckpoint returns the time at which the trainer of a gang last saved its work, as the controller wrote it; zero
+// if unknown.
 func LastCheckpoint(group *schedulingv1beta1.PodGroup) time.Time {
 	return instant(group.Annotations[topology.AnnotationLastCheckpoint])
 }
 
-// Accelerators is how many devices of these kinds the unit holds.
+// Accelerators returns the number of devices of these kinds that the unit holds.
 func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 {
 	if sum, ok := u.sum().accelerators(kinds); ok {
 		return sum + u.Devices
@@ -114,7 +116,7 @@ func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 {
 	return Accelerators(u.Pods, kinds) + u.Devices
 }
 
-// Accelerators is how many devices of these kinds the pods ask for.
+// Accelerators returns the number of devices of these kinds that the pods request.
 func Accelerators(pods []*corev1.Pod, kinds []corev1.ResourceName) int64 {
 	var sum int64
 	for _, pod := range pods {
@@ -137,8 +139,8 @@ func instant(text string) time.Time {
 	return at
 }
 
-// End is when the unit is expected to end; zero if nobody knows. The deadline of a pod begins when its kubelet starts it, which
-// may be long after it was created: until that is told nobody knows.
+// End returns the expected end of the unit; zero if unknown. The deadline of a pod begins when its kubelet starts it, which may
+// be long after it was created: until that is reported the end is unknown.
 func (u Unit) End() time.Time {
 	if len(u.Pods) == 0 {
 		return u.until
@@ -153,9 +155,9 @@ func (u Unit) End() time.Time {
 	return u.Started().Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
 }
 
-// Stays reports whether the unit is not meant to end: a pod that comes back to its node, or a service, whose pods are restarted whenever
-// they end. That holds for the pods of a group (LeaderWorkerSet and the like), too, unless an end of it is known: no place is free
-// when a service ends.
+// Stays reports whether the unit is not meant to end: a pod that returns to its node, or a service, whose pods are
+// restarted whenever they end. That holds for the pods of a group (LeaderWorkerSet and the like), too, unless an end of
+// it is known: no place is free when a service ends.
 func (u Unit) Stays() bool {
 	if len(u.Pods) == 0 {
 		return false
@@ -167,7 +169,8 @@ func (u Unit) Stays() bool {
 	return always || u.Returns()
 }
 
-// ExpectedEnd is when a gang ends, as the controller knows it from its deadline or from its trainer; zero if nobody knows.
+// ExpectedEnd returns the end of a gang, as the controller knows it from its deadline or from its trainer; zero if
+// unknown.
 func ExpectedEnd(group *schedulingv1beta1.PodGroup) time.Time {
 	return instant(group.Annotations[topology.AnnotationExpectedEnd])
 }

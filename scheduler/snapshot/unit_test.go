@@ -10,9 +10,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// A pod that waited for an hour and has ten minutes has them from when it started. Counted from its creation it would have ended
-// long ago when it starts, and the place of whoever is first would be looked for on its node.
-func TestADeadlineBeginsWithTheStart(t *testing.T) {
+// A pod that waited for an hour and has ten minutes has them from its start. Counted from its creation it would have
+// ended long ago when it starts, and the place of the head would be looked for on its node.
+func TestUnit_DeadlineCountsFromStart(t *testing.T) {
 	created := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	started := metav1.NewTime(created.Add(time.Hour))
 	pod := &corev1.Pod{

@@ -8,6 +8,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
 // Kueue's spellings of the same wishes.
@@ -18,8 +19,8 @@ const (
 	annotationKueueSliceSize  = "kueue.x-k8s.io/podset-slice-size"
 )
 
-// Required is the level inside one domain of which the PodGroup must be, "" for none. The annotation decides: an API
-// server whose gate is off drops the native field.
+// Required returns the level that confines the PodGroup to one of its domains, "" for none. The annotation decides: an
+// API server whose gate is off drops the native field.
 func Required(group *schedulingv1beta1.PodGroup) string {
 	if level := cmp.Or(group.Annotations[topology.AnnotationRequiredTopology],
 		group.Annotations[annotationKueueRequired]); level != "" {
@@ -31,8 +32,8 @@ func Required(group *schedulingv1beta1.PodGroup) string {
 	return ""
 }
 
-// wishes reads what the PodGroup asks for into the gang. An error names the annotation that cannot be read, and its
-// value. Levels are only named: whether the fleet has them is for the decision to say.
+// wishes reads the wishes of the PodGroup into the gang. An error names the annotation that cannot be read, and its
+// value. Levels are only named: the decision reports whether the fleet has them.
 func (v View) wishes(group *schedulingv1beta1.PodGroup, gang *topology.Gang) error {
 	w := reader{annotations: group.Annotations}
 	gang.Required = Required(group)
@@ -50,6 +51,7 @@ func (v View) wishes(group *schedulingv1beta1.PodGroup, gang *topology.Gang) err
 		Max: w.number(topology.AnnotationSpreadMax), Level: w.word(topology.AnnotationSpreadTopology, ""),
 	}
 	gang.PerNode = w.number(topology.AnnotationMaxPerNode)
+	gang.Box = w.box(topology.AnnotationTorusBox)
 	gang.Spares = topology.Spares{Nodes: w.number(topology.AnnotationSpares)}
 	gang.Spares.Level = cmp.Or(gang.Segment.Level, gang.Required, gang.Preferred, v.innermost())
 	pattern := group.Annotations[topology.AnnotationCommunication]
@@ -70,7 +72,7 @@ func (v View) innermost() string {
 	return levels[len(levels)-1].Name
 }
 
-// reader reads annotations and keeps the first mistake.
+// reader reads annotations and records the first mistake.
 type reader struct {
 	annotations map[string]string
 	err         error
@@ -99,6 +101,19 @@ func (r *reader) number(key string) int {
 		return 0
 	}
 	return n
+}
+
+// box reads a shape, the zero Size if the annotation is not there.
+func (r *reader) box(key string) grid.Size {
+	value, ok := r.annotations[key]
+	if !ok {
+		return grid.Size{}
+	}
+	size, err := grid.ParseSize(value)
+	if err != nil {
+		r.fail(key, value, "two or three numbers joined by x, such as 2x4x4")
+	}
+	return size
 }
 
 func (r *reader) flag(key string) bool {

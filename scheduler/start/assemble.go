@@ -44,8 +44,8 @@ type assembled struct {
 	requester *demand.Requester
 }
 
-// assemble makes a kube-scheduler of its options, with our plugins, and with a client whose PodGroups are in an API. kube-scheduler's own
-// command makes its client itself; everything that it reads and writes of gangs goes through this one.
+// assemble makes a kube-scheduler of its options, with our plugins, and with a client whose PodGroups are in an API.
+// kube-scheduler's own command makes its client itself; here all reads and writes of gangs use this one.
 func assemble(
 	ctx context.Context, opts *options.Options, api gangapi.API,
 ) (assembled, error) {
@@ -132,8 +132,8 @@ func configure(ctx context.Context, opts *options.Options) (*serverconfig.Config
 	return config, nil
 }
 
-// marksOf returns what reads the marks of pods that name one of the profiles. All profiles read the dialects of the first that configures some.
-// natives come before all others.
+// marksOf returns the reader of the marks of pods that name one of the profiles. All profiles read the dialects of the
+// first that configures some. natives precede all others.
 func marksOf(
 	profiles []schedulerconfig.KubeSchedulerProfile, aliases map[string]string, natives dialects.Table,
 ) (*dialects.Reader, error) {
@@ -158,7 +158,8 @@ func marksOf(
 	return dialects.NewReader(slices.Concat(natives, table), names, aliases), nil
 }
 
-// nativesOf returns the dialect of Kubernetes' own groups, if gangs are kept in another API and the API server serves these too.
+// nativesOf returns the dialect of Kubernetes' own groups, if gangs are stored in another API and the API server serves
+// these too.
 func nativesOf(config *rest.Config, api gangapi.API) (dialects.Table, error) {
 	if api != gangapi.Resources {
 		return nil, nil
@@ -180,8 +181,8 @@ func nativesOf(config *rest.Config, api gangapi.API) (dialects.Table, error) {
 	return nil, nil
 }
 
-// newGrouper makes what keeps the PodGroups of marked pods, with a client of its own: a tenant who creates many groups takes nothing of the requests of
-// a scheduler, nor of what keeps PodGroups.
+// newGrouper makes the grouper of marked pods, with a client of its own: a tenant that creates many groups takes
+// nothing of the requests of a scheduler, nor of the keeper of PodGroups.
 func newGrouper(
 	config *serverconfig.Config,
 	api gangapi.API,
@@ -214,15 +215,16 @@ func newGrouper(
 	return grouper, nil
 }
 
-// keeperClient is a client of its own for what keeps PodGroups: what the API server and kube-controller-manager do for native groups takes
-// nothing of a scheduler's requests, and neither must this.
+// keeperClient is a client of its own for the keeper of PodGroups: the work of the API server and
+// kube-controller-manager for native groups takes nothing of a scheduler's requests, and neither must this.
 func keeperClient(config *rest.Config, api gangapi.API) (kubernetes.Interface, error) {
 	own := rest.CopyConfig(config)
 	own.RateLimiter, own.QPS, own.Burst = nil, keeperQPS, keeperBurst
 	return gangapi.Client(own, api)
 }
 
-// The requests a second of what keeps PodGroups, and how many more at once: enough for a hundred users who submit in the same second.
+// The requests a second of the keeper of PodGroups, and its burst: enough for a hundred users that submit in the same
+// second.
 const (
 	keeperQPS   = 50
 	keeperBurst = 100

@@ -20,17 +20,17 @@ import (
 type ConfigError struct {
 	// File is the file's name.
 	File string
-	// Err says what is wrong.
+	// Err is the fault.
 	Err error
 }
 
 func (e *ConfigError) Error() string { return "configuration " + e.File + ": " + e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the fault.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// check reads a configuration as kube-scheduler will, and the arguments of our plugins as they will. A mistake is better
-// told before the cluster is asked than in the middle of a start.
+// check reads a configuration as kube-scheduler will, and the arguments of our plugins as they will. A mistake is
+// better reported before the cluster is probed than in the middle of a start.
 func check(content []byte) error {
 	object, _, err := scheme.Codecs.UniversalDecoder().Decode(content, nil, nil)
 	if err != nil {
@@ -64,8 +64,8 @@ func check(content []byte) error {
 	return nil
 }
 
-// unmarked reports whether a profile with GangPlacement has in-tree DefaultPreemption, which kube-scheduler enables unless it is told
-// not to: a configuration of an earlier release has both.
+// unmarked reports whether a profile with GangPlacement has in-tree DefaultPreemption, which kube-scheduler enables
+// unless the profile disables it: a configuration of an earlier release has both.
 func unmarked(plugins *schedulerconfig.Plugins) bool {
 	if plugins == nil {
 		return false

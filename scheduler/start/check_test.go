@@ -11,7 +11,7 @@ import (
 )
 
 // A wrong configuration stops the start before any cluster is asked, with the file and the path of the field.
-func TestWrongConfigurationStopsTheStart(t *testing.T) {
+func TestCommand_WrongConfigurationStopsTheStart(t *testing.T) {
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	args := func(plugin, args string) string {
 		return head + `

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// patience is how long an API server that does not answer is asked again, once every pause.
+	// patience is the time for which an API server that does not answer is asked again, once every pause.
 	patience = 30 * time.Second
 	pause    = time.Second
 )
 
-// ask finds the API server as kube-scheduler does and asks it what it keeps of gangs.
+// ask finds the API server as kube-scheduler does and probes it for the APIs of gangs.
 func ask(
 	ctx context.Context, master, kubeconfig, namespace string, wanted gangapi.API,
 ) (kubernetes.Interface, probe.Offer, error) {
@@ -67,8 +67,8 @@ func retry(
 	return probe.Offer{}, fmt.Errorf("asking the cluster what it offers: %w", err)
 }
 
-// mayPass reports whether the API server refused only because it is starting or busy, or because what was just
-// installed (the namespace, the permission) has not reached it.
+// mayPass reports whether the API server refused only because it is starting or busy, or because a new installation
+// (the namespace, the permission) has not reached it.
 func mayPass(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsTimeout(

@@ -1,5 +1,5 @@
 // Package start makes the command of the scheduler binary: kube-scheduler's own, with Lockstep's plugins and profile,
-// after the cluster was asked what it offers.
+// after a probe of the cluster's features.
 package start
 
 import (
@@ -32,10 +32,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler"
 )
 
-// Command is the scheduler's command. The returned function removes what a run leaves behind.
+// Command is the scheduler's command. The returned function removes the files that a run leaves behind.
 //
-// What has to be known before kube-scheduler reads its options happens between the parsing of the flags and that: the
-// API server is found and asked, and the feature gates are set from its answer, so that --feature-gates still wins.
+// The feature gates have to be set before kube-scheduler reads its options. So between the parsing of the flags and
+// that, the API server is found and asked, and the gates are set from its answer, so that --feature-gates still wins.
 func Command(ctx context.Context) (*cobra.Command, func()) {
 	run := &prepared{options: options.NewOptions()}
 	command := &cobra.Command{
@@ -80,18 +80,18 @@ func ExitCode(err error, stderr io.Writer) int {
 		return 0
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	_, _ = fmt.Fprintln(stderr, "Error:", text) // nobody is left to tell
+	_, _ = fmt.Fprintln(stderr, "Error:", text) // no reader is left
 	if wrong := (*ConfigError)(nil); errors.As(err, &wrong) || errors.Is(err, gangapi.ErrNoAPI) {
 		return 2
 	}
 	return 1
 }
 
-// prepared is what a run needs beyond its flags.
+// prepared holds the inputs of a run beyond its flags.
 type prepared struct {
 	options    *options.Options
 	configFile string
-	// wanted is the API of gangs that the flag names, offer what the cluster has.
+	// wanted is the API of gangs that the flag names, offer the features of the cluster.
 	wanted gangapi.API
 	offer  probe.Offer
 	// asked is a client of the cluster, namespace where the scheduler is installed.
@@ -125,7 +125,7 @@ func (p *prepared) prepare(ctx context.Context, c *cobra.Command) error {
 	return apply(p.offer)
 }
 
-// run runs the scheduler until the process is asked to end, the lease is lost, or gangs are kept elsewhere.
+// run runs the scheduler until the process is asked to end, the lease is lost, or gangs are stored in another API.
 func (p *prepared) run(ctx context.Context, c *cobra.Command) error {
 	gates := p.options.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(p.options.Logs, gates); err != nil {
@@ -158,6 +158,6 @@ func (p *prepared) run(ctx context.Context, c *cobra.Command) error {
 
 func (p *prepared) clean() {
 	if p.configFile != "" {
-		_ = os.Remove(p.configFile) // a leftover in the temporary directory harms nobody
+		_ = os.Remove(p.configFile) // a leftover in the temporary directory does no harm
 	}
 }

@@ -58,10 +58,10 @@ func (f file) kubeconfig(flags *pflag.FlagSet, env string) (path string, changed
 	return path, path != "" || f.shipped
 }
 
-// defaultNamespace is where Lockstep is installed if the file does not say so.
+// defaultNamespace is the namespace of Lockstep if the file does not name one.
 const defaultNamespace = "lockstep-system"
 
-// namespace is where the scheduler is installed, and may create PodGroups: that of its lease.
+// namespace returns the namespace in which the scheduler is installed, and may create PodGroups: that of its lease.
 func (f file) namespace() string {
 	election, _ := f.content["leaderElection"].(map[string]any)
 	name, _ := election["resourceNamespace"].(string)

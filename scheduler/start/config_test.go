@@ -21,7 +21,7 @@ import (
 )
 
 // A cluster that answers but serves no PodGroups: the command must find it by each of the ways to name it.
-func TestCommandAsksTheClusterItWasGiven(t *testing.T) {
+func TestCommand_UsesTheGivenCluster(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -78,8 +78,8 @@ func TestCommandAsksTheClusterItWasGiven(t *testing.T) {
 	}
 }
 
-// What is remembered for the installation is looked for where the lease is: that is the namespace of the release.
-func TestTheSchedulerIsWhereItsLeaseIs(t *testing.T) {
+// The stored state of the installation is read from the namespace of the lease: that of the release.
+func TestCommand_NamespaceIsThatOfTheLease(t *testing.T) {
 	var paths []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		paths = append(paths, r.URL.Path)
@@ -112,7 +112,7 @@ func kubeconfig(server string) string {
 users: [{name: u, user: {}}], contexts: [{name: x, context: {cluster: c, user: u}}]}`, server)
 }
 
-func TestExitCodes(t *testing.T) {
+func TestExitCode_SuccessAndFault(t *testing.T) {
 	var stderr bytes.Buffer
 	if start.ExitCode(nil, &stderr) != 0 || start.ExitCode(errors.New("broken"), &stderr) != 1 {
 		t.Error("success is not 0 or a fault is not 1")
@@ -122,7 +122,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestGatesFollowTheCluster(t *testing.T) {
+func TestSetGates_FollowTheCluster(t *testing.T) {
 	for _, offer := range []probe.Offer{
 		{Mode: probe.Groups, Off: []string{"TopologyAwareWorkloadScheduling", "DRAWorkloadResourceClaims"}}, {Mode: probe.Full},
 	} {

@@ -19,12 +19,12 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 )
 
-// errSynchronous indicates that members of gangs cannot be kept from being Unschedulable.
+// errSynchronous indicates that the scheduler cannot prevent members of gangs from being Unschedulable.
 var errSynchronous = errors.New(
 	"argument demand.mode of GangPlacement needs feature gate SchedulerAsyncAPICalls; leave the gate on, or the mode at pods",
 )
 
-// demandOf returns how the first profile that says so reports gangs that wait to node autoscalers.
+// demandOf returns the way in which waiting gangs are reported to node autoscalers, of the first profile that sets it.
 func demandOf(profiles []schedulerconfig.KubeSchedulerProfile) (configuration.Demand, error) {
 	for i := range profiles {
 		for _, of := range profiles[i].PluginConfig {

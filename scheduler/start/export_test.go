@@ -2,7 +2,7 @@ package start
 
 import schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-// LeastStart is how long a gang takes at least.
+// LeastStart is the least time that a gang takes.
 var LeastStart = leastStart
 
 // Merged returns the profiles without aliases, and the aliases.

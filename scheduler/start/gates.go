@@ -22,13 +22,13 @@ func apply(offer probe.Offer) error {
 	return export(offer)
 }
 
-// SetGates sets the scheduler's gates to what the cluster offers and what the plugins rely on. KubeSchedulerConfiguration
-// cannot carry gates. A gate is set before those that depend on it.
+// SetGates sets the scheduler's gates by the features that the cluster offers and that the plugins rely on.
+// KubeSchedulerConfiguration cannot carry gates. A gate is set before those that depend on it.
 func SetGates(gates featuregate.MutableFeatureGate, offer probe.Offer) error {
 	for _, step := range []map[featuregate.Feature]bool{
 		{features.GenericWorkload: true},
 		{
-			// The plan needs placements whether or not the API server keeps the native constraint.
+			// The plan needs placements whether or not the API server stores the native constraint.
 			features.TopologyAwareWorkloadScheduling: true,
 			features.DRAWorkloadResourceClaims:       offer.Claims(),
 			features.CompositePodGroup:               false,
@@ -54,7 +54,7 @@ func SetGates(gates featuregate.MutableFeatureGate, offer probe.Offer) error {
 	return nil
 }
 
-// export tells the mode to whoever scrapes the scheduler.
+// export exports the mode as a metric of the scheduler.
 func export(offer probe.Offer) error {
 	mode := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "lockstep_cluster_mode",

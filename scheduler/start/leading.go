@@ -21,7 +21,7 @@ func (l *leading) follow(election *leaderelection.LeaderElectionConfig) {
 	election.Lock = &followedLock{Interface: election.Lock, leading: l}
 }
 
-// followedLock is a lease lock that notes who holds it.
+// followedLock is a lease lock that notes its holder.
 type followedLock struct {
 	resourcelock.Interface
 

@@ -7,14 +7,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// What a member costs of the client's requests: a binding, and for each claim its finalizer and its allocation.
+// The client's requests for a member: a binding, and for each claim its finalizer and its allocation.
 const (
 	requestsToBind  = 1
 	requestsToClaim = 2
 )
 
-// leastStart returns how long a gang takes at least from its first to its last binding, by the limit of the client alone. A client without a limit (qps
-// below 0) takes no time.
+// leastStart returns the least time from a gang's first to its last binding, by the limit of the client alone. A client
+// without a limit (qps below 0) takes no time.
 func leastStart(members, claimsEach int, qps float32, burst int) time.Duration {
 	over := members*(requestsToBind+claimsEach*requestsToClaim) - burst
 	if qps <= 0 || over <= 0 {
@@ -23,7 +23,7 @@ func leastStart(members, claimsEach int, qps float32, burst int) time.Duration {
 	return time.Duration(float64(over) / float64(qps) * float64(time.Second)).Round(time.Millisecond)
 }
 
-// logLimits logs how long large gangs take at the client's limit.
+// logLimits logs the start times of large gangs at the client's limit.
 func logLimits(logger klog.Logger, config *rest.Config) {
 	values := []any{"qps", config.QPS, "burst", config.Burst}
 	for _, gang := range []struct {

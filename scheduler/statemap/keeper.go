@@ -13,7 +13,7 @@ import (
 
 // Kept is state that survives its scheduler.
 type Kept interface {
-	// Changes counts what has changed in this process.
+	// Changes counts the changes in this process.
 	Changes() int
 	// Ages reports whether the state also changes with time.
 	Ages() bool
@@ -29,7 +29,7 @@ type Keeper struct {
 	Of Kept
 	// What names the state in the log: "leases".
 	What string
-	// Pause is the shortest time between two writes. The next scheduler lacks what has changed since the last.
+	// Pause is the shortest time between two writes. The next scheduler lacks the changes since the last one.
 	Pause time.Duration
 	// Age is the longest time between two writes of a state that ages.
 	Age    time.Duration
@@ -75,7 +75,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	})
 }
 
-// Save writes the state if it was loaded, and changed since it was written. What cannot be written is logged, and due again.
+// Save writes the state if it was loaded, and changed since it was written. A failed write is logged, and due again.
 func (k *Keeper) Save(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

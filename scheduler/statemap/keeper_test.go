@@ -61,7 +61,7 @@ func (s scene) writes() (n int) {
 	return n
 }
 
-// A scheduler that stands by writes nothing, one that leads writes what has changed, and the next one reads it, once.
+// A scheduler that stands by writes nothing, one that leads writes the changes, and the next one reads them, once.
 func TestKeeper_WritesChangesForTheNext(t *testing.T) {
 	ctx, s := t.Context(), newScene(fake.NewClientset())
 	s.value, s.changes = 7, 1
@@ -102,7 +102,7 @@ func TestKeeper_WritesWhatAges(t *testing.T) {
 	}
 }
 
-// What could not be written is written the next time; what cannot be read is left out.
+// State that could not be written is written the next time; state that cannot be read is left out.
 func TestKeeper_GetsOverFaults(t *testing.T) {
 	ctx, s := t.Context(), newScene(fake.NewClientset())
 	down := true

@@ -1,4 +1,4 @@
-// Package statemap keeps the state of a scheduler in a ConfigMap, as gzipped JSON, for the next scheduler.
+// Package statemap stores the state of a scheduler in a ConfigMap, as gzipped JSON, for the next scheduler.
 package statemap
 
 import (
@@ -21,7 +21,7 @@ const (
 	key = "state.json.gz"
 	// timeout bounds a call.
 	timeout = 10 * time.Second
-	// mostState bounds what is unpacked, in bytes.
+	// mostState bounds the unpacked state, in bytes.
 	mostState = 64 << 20
 )
 
@@ -65,7 +65,7 @@ func Encode(state any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Write replaces the state by an encoded one. The labels of the ConfigMap stay those of who installed it.
+// Write replaces the state by an encoded one. The labels of the ConfigMap stay those of its installation.
 func (m Map) Write(ctx context.Context, content []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package timing is where the plugins take the time from, and how they do what goes on beside the scheduling loop. A scheduler has the
-// machine's clock and goroutines; who plays a scheduler in virtual time has a clock that is moved by hand, and does what goes on
-// beside when the loop stands still.
+// Package timing gives the plugins their time and their goroutines beside the scheduling loop. A scheduler has the machine's clock and
+// goroutines; a scheduler that is played in virtual time has a clock that is moved by hand, and does the work beside the loop when the
+// loop stands still.
 package timing
 
 import (
@@ -15,14 +15,14 @@ type Timing struct {
 	Clock clock.WithDelayedExecution
 	// Beside has something done soon, but not before it returns: callers hold locks.
 	Beside func(do func())
-	// Gather is how long changes are gathered before entities are woken: a job that ends frees many nodes one by one. 0 is until the
-	// loop stands still, for virtual time, in which all that happens at an instant has happened then.
+	// Gather is the time for which changes are gathered before entities are woken: a job that ends frees many nodes one by one. 0
+	// gathers until the loop stands still, for virtual time, in which all that happens at an instant has happened then.
 	Gather time.Duration
-	// Settle is after which time the scheduler's own handlers have surely seen what the plugins' handlers saw. 0 is until the loop stands
-	// still, for virtual time, in which all handlers have seen it then.
+	// Settle is the time after which the scheduler's own handlers have surely seen the events that the plugins'
+	// handlers saw. 0 is until the loop stands still, for virtual time, in which all handlers have seen them then.
 	Settle time.Duration
-	// Flush is how often all that wait are evaluated whatever was seen, in case an event was missed. 0 is never, for virtual time, in
-	// which none is.
+	// Flush is the interval at which all that wait are evaluated whatever was seen, in case an event was missed. 0 is never, for
+	// virtual time, in which none is.
 	Flush time.Duration
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Room is what is taken of each node, by name.
+// Room is the room taken of each node, by name.
 type Room = map[string]corev1.ResourceList
 
-// atlas keeps the places of leases by node name.
+// atlas stores the places of leases by node name.
 type atlas struct {
 	places  map[contention.ID]*place
 	demands demands

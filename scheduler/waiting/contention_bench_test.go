@@ -24,16 +24,15 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// arena is 64 nodes of eight GPUs under a stream of pods and gangs of one GPU, of which there are always 1.3 times as many as there
-// is room for. A job runs four to
-// eight seconds; pods have a deadline of twelve, and gangs tell when they run that they end by then, as their trainers do.
+// arena is 64 nodes of eight GPUs under a stream of pods and gangs of one GPU, always 1.3 times as many as there is room for. A job
+// runs four to eight seconds; pods have a deadline of twelve, and running gangs report that they end by then, as their trainers do.
 type arena struct {
 	*schedulertest.Cluster
 	random *rand.Rand
 	cancel context.CancelFunc
 
 	mu sync.Mutex
-	// runs is how long each pod of the stream is to run, lives what runs, by the pod's name.
+	// runs is the run time of each pod of the stream, lives the running one, by the pod's name.
 	runs  map[string]time.Duration
 	lives map[string]life
 	// ended are the pods of the stream that ran to their ends, evicted those that the scheduler ended, lost the
@@ -100,14 +99,14 @@ func (*arena) every(ctx context.Context, period time.Duration, do func()) {
 	}
 }
 
-// left is how many of the stream have gone, whatever their end.
+// left returns the number of pods of the stream that have left, whatever their end.
 func (a *arena) left() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ended + a.evicted
 }
 
-// come lets the next of the stream arrive: pods and gangs of one in turn.
+// come creates the next of the stream: pods and gangs of one in turn.
 func (a *arena) come(ctx context.Context, n int) {
 	name := fmt.Sprintf("stream-%06d", n)
 	p := schedulertest.Pod(name, "1")
@@ -148,7 +147,7 @@ func (a *arena) begin(action clienttesting.Action) (bool, runtime.Object, error)
 	return handled, object, err
 }
 
-// evict sees what the scheduler ends: the test itself goes to the store.
+// evict observes the scheduler's evictions: the test itself writes to the store.
 func (a *arena) evict(action clienttesting.Action) (bool, runtime.Object, error) {
 	gone, _ := action.(clienttesting.DeleteAction)
 	a.mu.Lock()
@@ -161,7 +160,7 @@ func (a *arena) evict(action clienttesting.Action) (bool, runtime.Object, error)
 	return false, nil, nil
 }
 
-// tend is the kubelets: pods run, end and are gone.
+// tend plays the kubelets: pods run, end and are deleted.
 func (a *arena) tend(ctx context.Context) {
 	now := time.Now()
 	a.mu.Lock()
@@ -212,7 +211,7 @@ func (a *arena) say(ctx context.Context, name string, phase corev1.PodPhase, beg
 	_, _ = a.CoreV1().Pods(schedulertest.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
 }
 
-// used is how many GPUs are in use.
+// used returns the number of GPUs in use.
 func (a *arena) used() (gpus int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -222,20 +221,20 @@ func (a *arena) used() (gpus int64) {
 	return gpus
 }
 
-// bout is what came of one gang.
+// bout holds the outcome of one gang.
 type bout struct {
 	// waited is the limit if it did not start.
 	waited  time.Duration
 	started bool
-	// ended and used are how many of the stream ended meanwhile, and how much of the fleet was in use.
+	// ended and used are the number of the stream that ended meanwhile, and the part of the fleet that was in use.
 	ended int
 	used  float64
-	// evicted and lost are what the scheduler ended meanwhile.
+	// evicted and lost count the units that the scheduler ended meanwhile, and their lost work.
 	evicted int
 	lost    float64
 }
 
-// vain is how many were evicted for a gang that did not start.
+// vain returns the number of units evicted for a gang that did not start.
 func (o bout) vain() int {
 	if o.started {
 		return 0
@@ -243,7 +242,7 @@ func (o bout) vain() int {
 	return o.evicted
 }
 
-// enter lets a large gang come when the fleet is full, and waits for it.
+// enter creates a large gang when the fleet is full, and waits for it.
 func (a *arena) enter(b *testing.B, name string, nodes int, priority int32, limit time.Duration) bout {
 	b.Helper()
 	full := func() bool { return a.left() >= arenaGPUs && a.used() >= arenaGPUs*97/100 }
@@ -297,8 +296,9 @@ func sides(b *testing.B) map[string]func() (*schedulerconfig.KubeSchedulerConfig
 	}
 }
 
-// BenchmarkContention lets gangs come under the stream, one after another: one of half the fleet that is more important than the
-// stream, then one of half the fleet and one of the whole that are not. Who has not started at the limit waits on. What is reported are medians of three rounds, native and ours in turn.
+// BenchmarkContention creates gangs under the stream, one after another: one of half the fleet with a higher priority
+// than the stream, then one of half the fleet and one of the whole without. A gang that has not started at the limit
+// waits on. The reported figures are medians of three rounds, native and ours in turn.
 func BenchmarkContention(b *testing.B) {
 	const limit, rounds = 20 * time.Second, 3
 	for b.Loop() {

@@ -48,7 +48,7 @@ func (q *Queue) DueOf(id contention.ID, since time.Time) time.Time {
 	return order.Due
 }
 
-// OrderOf returns the place in the queue of a gang, of which the pod is a member, or of a pod that is in none.
+// OrderOf returns the place in the queue of the pod's gang, or of a pod that is in none.
 func (q *Queue) OrderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
 	q.mu.Lock()
 	defer q.mu.Unlock()

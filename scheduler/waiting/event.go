@@ -13,7 +13,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Left reports that a pod has left its node. Of its unit, all that it holds there is taken to come back, once: that is never too little.
+// Left reports that a pod has left its node. All that its unit holds there is assumed to return, once: that is never
+// too little.
 func (q *Queue) Left(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,15 +108,15 @@ func (q *Queue) SweepChanged(gang types.NamespacedName, before, after contention
 	}
 }
 
-// Taken reports that capacity on a node went to a pod of another scheduler, or that the node is lost.
+// Taken reports that a pod of another scheduler took capacity on a node, or that the node is lost.
 func (q *Queue) Taken(node string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.taken(q.numbers([]string{node}))
 }
 
-// taken tells the machine that there is less on nodes. Pods of other schedulers come all the time: those that concern neither a lease nor
-// what was decided leave both as they are.
+// taken reports to the machine that there is less on nodes. Pods of other schedulers are bound all the time: those that concern neither a
+// lease nor a decision change neither.
 func (q *Queue) taken(nodes []int) {
 	leases := q.machine.Leases()
 	if len(leases) > 0 {
@@ -135,7 +136,7 @@ func (q *Queue) taken(nodes []int) {
 	}
 }
 
-// Changed reports that the fleet changed in a way that could help any entity: nodes, devices, or rules about who may use them.
+// Changed reports that the fleet changed in a way that could help any entity: nodes, devices, or rules about their use.
 func (q *Queue) Changed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -156,7 +157,7 @@ func (q *Queue) Settling() {
 	q.remind(&q.waker.later, settle)
 }
 
-// Again has candidates evaluated again since capacity came back that no event tells of.
+// Again has candidates evaluated again after capacity returned that no event reports.
 func (q *Queue) Again() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,7 +173,8 @@ type eviction struct {
 	leaving *contention.Unit
 }
 
-// longestEviction is how long an eviction may be under way before the view shows it. After that it is taken to have failed.
+// longestEviction is the time for which an eviction may be under way before the view shows it. After that it is taken to
+// have failed.
 const longestEviction = 30 * time.Second
 
 // Evicting reports that the eviction of units has begun: they leave, though the view does not show it yet. A unit that leaves when its
@@ -224,7 +226,7 @@ func (q *Queue) markEvicted(units *contention.Units, now time.Time) {
 // Version is that of the readings of units (see snapshot.Reading). It is called with the queue's lock held.
 func (q *Queue) Version() int { return q.version }
 
-// Reread has all units read again: a rule about who may be evicted has changed.
+// Reread has all units read again: a rule about evictions has changed.
 func (q *Queue) Reread() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -232,7 +234,8 @@ func (q *Queue) Reread() {
 	q.version++
 }
 
-// Node reports a node as it is now: one that is cordoned, or whose kubelet is silent, is expected back for the machine's grace.
+// Node reports the current state of a node: one that is cordoned, or whose kubelet is silent, is expected back for the
+// machine's grace.
 func (q *Queue) Node(node *corev1.Node) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -297,5 +300,5 @@ func (q *Queue) InVain(owner contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.vain[owner] = true
-	q.revoke(owner, contention.WhyInVain)
+	q.revoked(q.machine.InVain(owner, q.now()))
 }

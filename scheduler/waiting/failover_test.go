@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// failover is a full fleet of six nodes and a large gang for which a place is kept, when the scheduler changes.
+// failover is a full fleet of six nodes and a large gang with a reserved place, when the scheduler changes.
 type failover struct {
 	*schedulertest.Cluster
 	runs  [][]*corev1.Pod
@@ -47,7 +47,7 @@ func newFailover(t *testing.T, size int) *failover {
 	return f
 }
 
-// come lets a small gang and a pod arrive.
+// come creates a small gang and a pod.
 func (f *failover) come(t *testing.T, n int) {
 	t.Helper()
 	name := fmt.Sprint("small-", n)
@@ -76,9 +76,10 @@ func (f *failover) answered(t *testing.T) {
 	}
 }
 
-// A scheduler ends and another one starts, while a gang ends and small gangs and pods come that would take its place, in any
-// order. The large gang, which was first, gets all of the fleet, or half of it, as soon as those have ended that ran.
-func TestNobodySlipsInWhenTheSchedulerChanges(t *testing.T) {
+// A scheduler ends and another one starts, while a gang ends and small gangs and pods arrive that would take its place,
+// in any order. The large gang, which was first, gets all of the fleet, or half of it, as soon as those have ended that
+// ran.
+func TestFailover_ReservedPlaceSurvives(t *testing.T) {
 	for _, size := range []int{6, 3} {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%d nodes, seed %d", size, seed), func(t *testing.T) {
@@ -149,6 +150,7 @@ func leasing(t *testing.T) (c *schedulertest.Cluster, large []*corev1.Pod, why s
 
 // The lease of a gang outlives its scheduler: place, instant and budget are those of before.
 func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
+	t.Parallel()
 	c, _, before := leasing(t)
 	c.Restart(t)
 	short, passes := small("short", 10)
@@ -166,6 +168,7 @@ func TestStore_LeasesOutliveTheScheduler(t *testing.T) {
 // A gang is deleted while no scheduler runs. The next scheduler does not keep its nodes.
 // (Package simulator/faults, seed 1486.)
 func TestStore_LeasesOfWhoIsGone(t *testing.T) {
+	t.Parallel()
 	c, large, _ := leasing(t)
 	c.Stop()
 	c.DeletePods(t, large)

@@ -29,7 +29,7 @@ const gpu = corev1.ResourceName("nvidia.com/gpu")
 // began is the instant at which every fleet begins.
 var began = time.Unix(1_000_000, 0)
 
-// fleet is nodes of eight GPUs in cliques, what runs on them, and the queue of a scheduler.
+// fleet is nodes of eight GPUs in cliques, their pods, and the queue of a scheduler.
 type fleet struct {
 	tb     testing.TB
 	clock  *clocktesting.FakeClock

@@ -14,7 +14,7 @@ func (q *Queue) foresee(x *Question, w *contention.World) {
 	q.learner.Foresee(x.id(), func() runtimes.Sight { return q.sight(x, w) })
 }
 
-// sight returns what an entity that waits sees before it.
+// sight returns the queue as a waiting entity sees it.
 func (q *Queue) sight(x *Question, w *contention.World) runtimes.Sight {
 	out := runtimes.Sight{
 		Accelerators: x.Accelerators, Running: w.Running.All(),

@@ -18,7 +18,7 @@ type Guard struct {
 	resources []corev1.ResourceName
 }
 
-// leftover is what may be used of a leased node.
+// leftover is the usable part of a leased node.
 type leftover struct {
 	free topology.Capacity
 	// claimed says that devices there are leased.

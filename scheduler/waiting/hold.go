@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// lateGrace is how long places of late members are leased: an MPI launcher is created when its workers are ready, which takes as
-	// long as their images are pulled.
+	// lateGrace is the duration of the leases on places of late members: an MPI launcher is created when its workers are ready,
+	// which takes as long as their images are pulled.
 	lateGrace = time.Hour
-	// startGrace is how long the places of a start that was cut off are leased.
+	// startGrace is the duration of the leases on places of a start that was cut off.
 	startGrace = 5 * time.Minute
 )
 
@@ -45,7 +45,7 @@ func (q *Queue) HoldMissing(x *Question) *contention.Refusal {
 	return nil
 }
 
-// holdsOf returns what some members take at a placement.
+// holdsOf returns the capacity that some members take at a placement.
 func holdsOf(gang topology.Gang, p topology.Placement, takes func(topology.Member) bool) []topology.Held {
 	var holds []topology.Held
 	for rank, node := range p.Nodes {

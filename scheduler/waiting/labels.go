@@ -9,19 +9,21 @@ import (
 // labels are the node labels on which answers have depended. On some clusters other labels change with every job.
 type labels map[string]bool
 
-// mostLabels is how many are remembered. If more are asked for, each change of a label matters.
+// mostLabels is the number of remembered labels. If more are requested, each change of a label matters.
 const mostLabels = 1024
 
 // asks notes the labels that a question depends on.
 func (l labels) asks(x *Question) {
 	for _, level := range x.View.Tree.Levels() {
-		l.add(level.Key)
-		if key, ok := level.StateKey(); ok {
+		for _, key := range level.Keys() {
 			l.add(key)
 		}
 	}
 	if len(x.Choices) > 0 {
-		l.add(x.Choices[0].Gang.Required)
+		gang := x.Choices[0].Gang // its levels may not be there yet
+		for _, level := range []string{gang.Required, gang.Segment.Level, gang.Spread.Level} {
+			l.add(level)
+		}
 	}
 	for _, key := range x.Labels {
 		l.add(key)

@@ -11,13 +11,14 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// mostDeparted is how many pods are remembered that left. More are forgotten: then the fleet changes so much that somebody asks again soon
-// anyway.
+// mostDeparted is the number of remembered pods that left. More are forgotten: then the fleet changes so much that the next question
+// follows soon anyway.
 const mostDeparted = 100_000
 
-// departed are pods that left, and the nodes that they left, until the scheduler's snapshot shows it: the queue may be told long before the
-// scheduler's own handler, which has more to do, and what is refused in between must be asked again. It is looked at after an evaluation,
-// with the queue's lock held: whoever left before it is among them, and who leaves after it has all asked again.
+// departed are pods that left, and their nodes, until the scheduler's snapshot shows it: the queue may learn of it long
+// before the scheduler's own handler, which has more to do, and entities that are refused in between must be evaluated
+// again. It is read after an evaluation, with the queue's lock held: it contains all pods that left before the
+// evaluation, and a pod that leaves later has all entities evaluated again.
 type departed map[types.UID]string
 
 func (d departed) add(pod *corev1.Pod) {

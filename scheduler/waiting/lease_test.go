@@ -24,6 +24,7 @@ import (
 //
 //	n0: endless   n1 … n5: free   all: six nodes   small-0 … small-9: one node for five seconds each
 func TestReservation_EndlessJobStopsNoShortOnes(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.RunningGang("endless", "", schedulertest.NodeName(0, 0))
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 6), group, members)
 	all, large := schedulertest.Gang("all", 6, "clique")
@@ -43,6 +44,7 @@ func TestReservation_EndlessJobStopsNoShortOnes(t *testing.T) {
 
 // The pods of the first gang are deleted, as by a controller that suspends its job; its PodGroup stays. Its place is for others then.
 func TestReservation_EndsWithTheMembers(t *testing.T) {
+	t.Parallel()
 	c, _, large := fullClique(t)
 	group, waits := small("gang", 10)
 	single := schedulertest.Pod("single", "1")
@@ -60,6 +62,7 @@ func TestReservation_EndsWithTheMembers(t *testing.T) {
 //
 //	n0: elastic's first member   n1: half of it free, the other half for an hour
 func TestReservation_EndsWithTheSurplus(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))
 	ofHalf := func(p *corev1.Pod) { schedulertest.SetRequest(p, schedulertest.GPU, "2") }
 	half, runs := schedulertest.GangWith("half", 1, "", ofHalf)
@@ -83,6 +86,7 @@ func TestReservation_EndsWithTheSurplus(t *testing.T) {
 //
 //	n0: busy for an hour   n1: busy for two hours   n2: free   head: two nodes
 func TestReservation_MovesWhenAnotherSchedulerBinds(t *testing.T) {
+	t.Parallel()
 	agent := schedulertest.Pod("agent", "1") // a tenant may bind a pod that names our scheduler
 	for _, name := range []string{corev1.DefaultSchedulerName, agent.Spec.SchedulerName} {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +129,8 @@ func movesWhenBound(t *testing.T, agent *corev1.Pod) {
 	}
 }
 
-// What is above the minimum of an elastic gang, and pods of a group that is no gang, wait for their turn like all others. What the head
-// may evict may use its place before the instant, and leaves then.
+// The surplus of an elastic gang, and pods of a group that is no gang, wait for their turn like all others. Units that
+// the head may evict may use its place before the instant, and leave then.
 //
 //	n0: elastic's first member   n1 … n4: busy   head: four nodes, first in the queue
 func TestReservation_IsNotPassed(t *testing.T) {
@@ -199,6 +203,7 @@ func TestReservation_IsNotPassed(t *testing.T) {
 // A busy node of the place is not ready for a second and a half. The place is the head's before and after: a later gang does not
 // take the node that is free.
 func TestReservation_OutlivesAFlappingNode(t *testing.T) {
+	t.Parallel()
 	c, runs, large := fullClique(t)
 	ready := func(status corev1.ConditionStatus, taints ...corev1.Taint) {
 		c.UpdateNode(t, schedulertest.NodeName(0, 2), func(n *corev1.Node) {
@@ -251,6 +256,7 @@ func newFast(ctx context.Context) *fast {
 // A node is lost, and its gang is evicted to start again elsewhere. Its job gives up; the PodGroup stays. After the grace, minutes
 // that are seconds here, the place is free for others.
 func TestReservation_OfAMoveExpires(t *testing.T) {
+	t.Parallel()
 	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2", "c0-n3")
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(2, 4), group, members)
 	hurries := newFast(t.Context())

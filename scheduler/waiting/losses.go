@@ -11,10 +11,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// What is lost when pods leave is asked by in-tree preemption too, which finds the victims of pods that the machine cannot know enough about.
-// It asks for many nodes at once.
+// In-tree preemption needs the loss from evicting pods, too: it finds the victims of pods about which the machine does
+// not know enough. It asks for many nodes at once.
 
-// Reads has the queue tell by this reader what is lost. It is called while the plugins are made.
+// Reads sets the reader with which the queue computes losses. It is called while the plugins are made.
 func (q *Queue) Reads(r *Reader) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,7 +53,7 @@ func (q *Queue) LostWork(pods []*corev1.Pod) int64 {
 	return lost
 }
 
-// mayHold reports whether a pod may have accelerators. Most pods have none, and they are asked about with each node.
+// mayHold reports whether a pod may have accelerators. Most pods have none, and they are evaluated with each node.
 func (r *Reader) mayHold(pod *corev1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true
@@ -91,7 +91,7 @@ func (r *Reader) unitsOf(pods []*corev1.Pod) []snapshot.Unit {
 	return out
 }
 
-// gang is the PodGroup of a gang, nil if it is none, or is gone.
+// gang returns the PodGroup of a gang, nil if it is no gang or is deleted.
 func (r *Reader) gang(key types.NamespacedName) *schedulingv1beta1.PodGroup {
 	group, err := r.Groups().Get(key.Namespace, key.Name)
 	if err != nil || group.Spec.SchedulingPolicy.Gang == nil {
@@ -100,7 +100,7 @@ func (r *Reader) gang(key types.NamespacedName) *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// Protects reports whether the PriorityClass of one of the pods keeps them from preemption.
+// Protects reports whether the PriorityClass of one of the pods exempts them from preemption.
 func (q *Queue) Protects(pods []*corev1.Pod) bool {
 	r := q.reads()
 	return r != nil &&

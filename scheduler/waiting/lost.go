@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// halfGrace is how long the places of lost members are leased while other members hold theirs: all of these idle until the gang is whole.
+	// halfGrace is the duration of the leases on places of lost members while other members hold theirs: all of these idle until the gang is
+	// whole.
 	halfGrace = 5 * time.Minute
-	// goneGrace is how long they are leased once no member is left and one has failed: the job's policy starts all of them again within seconds, or
-	// never.
+	// goneGrace is their duration once no member is left and one has failed: the job's policy starts all of them again within seconds, or never.
 	goneGrace = time.Minute
 	// unclearGrace is the same if it is not known yet whether one has failed.
 	unclearGrace = 2 * time.Second
 )
 
-// Loss is how a gang lost a member.
+// Loss is the way in which a gang lost a member.
 type Loss int
 
 const (
@@ -36,9 +36,10 @@ const (
 	TakenAway
 )
 
-// Lost leases the place of a member that a gang has lost, with the places of those that it lost before, until the gang starts again, its group is
-// deleted, or the lease expires (Machine.Keep): a crashed rank must not lose its place to an entity that could not have had it. survivors says that other members hold
-// theirs. A gang all of whose members are taken away keeps nothing. Lost must be called before Left.
+// Lost leases the place of a member that a gang has lost, with the places of those that it lost before, until the gang
+// starts again, its group is deleted, or the lease expires (Machine.Keep): a crashed rank must not lose its place to an
+// entity that could not have had it. survivors says that other members hold their places. A gang retains no place if
+// all its members are taken away. Lost must be called before Left.
 func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Loss, survivors bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,7 +97,7 @@ func (q *Queue) wasWhole(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) boo
 	return u != nil && gang != nil && len(u.Holds) >= int(gang.MinCount)
 }
 
-// grace returns how long the place is leased, 0 for not at all.
+// grace returns the time for which the place is leased, 0 for no lease.
 func (p *place) grace(loss Loss, survivors bool) time.Duration {
 	switch {
 	case survivors:
@@ -109,7 +110,8 @@ func (p *place) grace(loss Loss, survivors bool) time.Duration {
 	return 0
 }
 
-// unclear reports whether one of the members has ended, and how is not known yet: that may be told after the others are deleted for it.
+// unclear reports whether a member has ended with an unknown result: the result may be reported after the other members
+// are deleted for it.
 func (p *place) unclear() bool {
 	return slices.Contains(slices.Collect(maps.Values(p.lost)), Unclear)
 }
@@ -167,7 +169,8 @@ func (q *Queue) replacement(pod *corev1.Pod) (*contention.Lease, *place) {
 	return l, p
 }
 
-// keep leases the seats of an owner's lost members until an instant at the latest, instead of what was leased for such.
+// keep leases the seats of an owner's lost members until an instant at the latest, in place of its earlier lease of
+// such.
 func (q *Queue) keep(owner contention.ID, order contention.Order, until time.Time, p *place) {
 	q.events++
 	l := contention.Lease{

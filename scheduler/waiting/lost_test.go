@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// How a member ended may be told after the others were deleted for it, since pods that have ended are watched apart. Their places are kept until that
-// is known, and if it failed, until the gang is back.
+// The result of a member may be reported after the others were deleted for it, since ended pods are watched apart.
+// Their places are reserved until it is known and, if the member failed, until the gang returns.
 func TestQueue_LostMemberEndsUnclear(t *testing.T) {
 	group, members := schedulertest.RunningGang(
 		"crashes",

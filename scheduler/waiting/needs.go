@@ -13,10 +13,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// NeedsKey is where a cycle keeps the Needs of its gang, or of its pod that is in none.
+// NeedsKey is the key of a cycle's state for the Needs of its gang, or of its pod that is in none.
 const NeedsKey fwk.StateKey = "lockstep.dev/needs"
 
-// Needs is what a gang, or a pod in none, that waits needs from preemption. It is valid as long as its cycle.
+// Needs is the demand of a waiting gang, or of a pod in none, on preemption. It is valid as long as its cycle.
 type Needs struct {
 	Question *Question
 	Outcome  Outcome
@@ -40,7 +40,7 @@ func NeedsOf(state interface {
 	return needs
 }
 
-// Request returns what is wrong with a request, for people.
+// Request returns the fault of a request, for users.
 func Request(err error) string { return strings.TrimPrefix(err.Error(), ErrRequest.Error()+": ") }
 
 // Wrong reports that a gang's request cannot be read. The gang stays out until it, or the fleet, changes.
@@ -71,7 +71,7 @@ func (q *Queue) EndHold(owner contention.ID, reason contention.Reason) {
 	}
 }
 
-// Call brings an entity back into the scheduling queue, whether it is kept out or not.
+// Call brings an entity back into the scheduling queue, whether or not Keeps holds it out.
 func (q *Queue) Call(id contention.ID) {
 	q.mu.Lock()
 	q.waker.released[id] = true
@@ -80,7 +80,8 @@ func (q *Queue) Call(id contention.ID) {
 	q.wakeAll([]contention.ID{id})
 }
 
-// moveGrace is how long the place to which a gang moves is leased: its survivors have to leave, and its job makes new members.
+// moveGrace is the duration of the lease on the place to which a gang moves: its survivors have to leave, and its job makes
+// new members.
 const moveGrace = 5 * time.Minute
 
 // Move leases a place where a gang that lost members, and that has no room for them near the others, can start again as a whole. It is

@@ -14,7 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Hundreds of pods that ask for the same wait; eight GPUs come back. The pods that start are tried, and one more, not all of them.
+// Hundreds of pods that ask for the same wait; eight GPUs become free. The pods that start are tried, and one more, not
+// all of them.
 func TestWaiting_SinglePodsWakeOneByOne(t *testing.T) {
 	const most = 50
 	if n := attemptsOfSingles(t, 600); n > most {
@@ -22,7 +23,8 @@ func TestWaiting_SinglePodsWakeOneByOne(t *testing.T) {
 	}
 }
 
-// How many pods are tried if eight GPUs come back for which 10,000 wait. DESIGN.md wants fifty at most.
+// BenchmarkSinglePods counts the pods that are tried if eight GPUs become free for which 10,000 wait. The target
+// is fifty at most (scheduler/BENCH.md).
 func BenchmarkSinglePods(b *testing.B) {
 	var n float64
 	for b.Loop() {
@@ -32,7 +34,7 @@ func BenchmarkSinglePods(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// attemptsOfSingles counts the attempts after eight GPUs come back for which so many equal pods wait.
+// attemptsOfSingles counts the attempts after eight GPUs become free for which so many equal pods wait.
 func attemptsOfSingles(tb testing.TB, pods int) float64 {
 	tb.Helper()
 	group, members := schedulertest.Gang("full", 2, "clique")
@@ -72,8 +74,9 @@ func waitStarted(tb testing.TB, c *schedulertest.Cluster, pods []*corev1.Pod, wa
 	}
 }
 
-// Gangs that do not fit are parked, and what becomes free starts the one that waits longest, then the next.
-func TestFreedRoomStartsThoseThatWait(t *testing.T) {
+// Gangs that do not fit are parked, and freed room starts the one that waits longest, then the next.
+func TestWaiting_FreedRoomStartsTheOldest(t *testing.T) {
+	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
 	first, members := schedulertest.Gang("first", 4, "clique")
 	c.Create(t, first, members)

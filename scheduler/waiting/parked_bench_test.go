@@ -41,8 +41,9 @@ func rackful(b *testing.B, c *schedulertest.Cluster, name string, second int) []
 	return c.Submit(b, group, members)
 }
 
-// What gangs that cannot be placed cost those that can, and the API server; and how soon one that waits gets the rack that
-// becomes free, if its pods end at once and if they end over half a second.
+// BenchmarkParked measures the cost of gangs that cannot be placed for those that can, and for the API server; and the
+// time until one that waits gets the rack that becomes free, if its pods end at once and if they end over half a
+// second.
 func BenchmarkParked(b *testing.B) {
 	for _, parked := range []int{0, 2000} {
 		b.Run(strconv.Itoa(parked), func(b *testing.B) {

@@ -6,11 +6,13 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// The pods of a gang end one after another, within some tenths of a second. What the first of them leave would go to small entities, and a large one
-// that fits into the whole would have to gather nodes elsewhere, which idle meanwhile. So candidates are woken when no unit has left only a part of
-// its nodes, or a while after it left the first: one may lose a member and run on.
+// The pods of a gang end one after another, within some tenths of a second. The room that the first of them leave would
+// be taken by small entities, and a large one that fits into the whole would have to gather nodes elsewhere, which idle
+// meanwhile. So candidates are woken when no unit has left only a part of its nodes, or a while after it left the
+// first: one may lose a member and run on.
 
-// longestParting is how long a unit that left some of its nodes is expected to leave the others: as long as what comes together may take.
+// longestParting is the time after which a unit that left some of its nodes is expected to have left the others: as long as related
+// events may take.
 const longestParting = settle
 
 // partings are since when units have left some of their nodes, but not all.
@@ -27,8 +29,8 @@ func (q *Queue) parts(of *contention.Unit, now time.Time) {
 	}
 }
 
-// parting reports whether units are expected to leave the rest of their nodes soon. In virtual time, in which what happens at an instant has happened
-// when the loop stands still, there are none.
+// parting reports whether units are expected to leave the rest of their nodes soon. In virtual time, in which all
+// events of an instant have happened when the loop stands still, there are none.
 func (q *Queue) parting() bool {
 	if q.clock.Gather == 0 {
 		return false

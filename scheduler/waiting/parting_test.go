@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// still is a fleet whose queue does beside only what pass lets it.
+// still is a fleet whose queue does its work beside the loop only as pass lets it.
 type still struct {
 	*fleet
 
@@ -46,7 +46,7 @@ func (s *still) leaves(p *corev1.Pod) {
 	s.queue.Left(p)
 }
 
-// pass lets time pass in small steps, and returns who was woken.
+// pass lets time pass in small steps, and returns the entities that were woken.
 func (s *still) pass(d time.Duration) []contention.ID {
 	s.woken = nil
 	for end := s.clock.Now().Add(d); s.clock.Now().Before(end); {
@@ -60,7 +60,7 @@ func (s *still) pass(d time.Duration) []contention.ID {
 	return s.woken
 }
 
-// What a gang leaves that ends rank by rank is one change: the first that waits is woken when the last rank has left.
+// The room that a gang leaves rank by rank is one change: the first that waits is woken when the last rank has left.
 func TestQueue_GangLeavesAsAWhole(t *testing.T) {
 	f := newStill(t, 2)
 	ends := f.runs("ends", "8", 0, 0, 1)

@@ -17,7 +17,7 @@ type place struct {
 	seats []seat
 	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its job.
 	failed bool
-	// lost are the members that have left seats, kept sums them up.
+	// lost lists the members that have left seats, kept is their sum.
 	lost map[types.UID]Loss
 	kept contention.Lost
 	// sweep is that of an owner that has lost members.
@@ -32,12 +32,13 @@ type place struct {
 // seat is the place of one member.
 type seat struct {
 	node string
-	// takes is what it takes of each resource.
+	// takes is its demand of each resource.
 	takes map[corev1.ResourceName]int64
-	// demands are the devices that it claims; unknown says that it claims some of which only that is known.
+	// demands are the devices that it claims; unknown says that it has claims without known demands.
 	demands []*dra.Demand
 	unknown bool
-	// of is the member that has left the seat; empty for seats of members to come. It left at an instant after it had used the seat for some seconds.
+	// of is the member that has left the seat; empty for seats of members that have yet to arrive. It left at an
+	// instant after it had used the seat for some seconds.
 	of         types.UID
 	left, used int64
 }
@@ -62,8 +63,9 @@ func (x *Question) seats(holds []topology.Held) []seat {
 	return out
 }
 
-// held returns a place in the coordinates of a question; seats on nodes that are not there are missing. A seat that claims the same
-// devices as the question takes one of what they count; where it claims other devices, none of the question's are left on its node.
+// held returns a place in the coordinates of a question, without seats on nodes that are not there. A seat that claims
+// the same devices as the question takes one of them; a seat that claims other devices leaves none of the question's on
+// its node.
 func (x *Question) held(seats []seat) []topology.Held {
 	out := make([]topology.Held, 0, len(seats))
 	names, claimed := x.View.Resources(), x.Choices[0].Demands()
@@ -101,7 +103,7 @@ func allOf(l topology.Ledger, node, resource int) int64 {
 	return n
 }
 
-// room returns what a place takes by node.
+// room returns the capacity that a place takes by node.
 func room(seats []seat) map[string]corev1.ResourceList {
 	sums := make(map[string]map[corev1.ResourceName]int64)
 	for _, s := range seats {

@@ -11,8 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// predicted returns the predicted run time of an entity in seconds, 0 for none. Members that join a unit end with it. Services are not predicted, nor are
-// pods that ask for no accelerator: the machine keeps no place for them.
+// predicted returns the predicted run time of an entity in seconds, 0 for none. Members that join a unit end with it.
+// Services are not predicted, nor are pods that request no accelerator: the machine reserves no place for them.
 func (q *Queue) predicted(x *Question, now time.Time) int64 {
 	if q.learner == nil || x.leavesPreemption() || x.first().Spec.RestartPolicy == corev1.RestartPolicyAlways {
 		return 0
@@ -26,7 +26,7 @@ func (q *Queue) predicted(x *Question, now time.Time) int64 {
 	return q.learner.Waits(x.id(), func() forecast.Key { return runtimes.KeyOf(x.Group, x.first(), x.Accelerators) })
 }
 
-// Learn has the queue learn run times from now on, and returns what predicts them: the same at each call.
+// Learn has the queue learn run times from now on, and returns its learner: the same at each call.
 func (q *Queue) Learn() *runtimes.Learner {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,7 +52,7 @@ func (q *Queue) Ends(pod *corev1.Pod, how runtimes.End) { q.learns().Ends(idOfUn
 // Vacates reports that a single pod, or the last member of a gang that had a place, has left it.
 func (q *Queue) Vacates(pod *corev1.Pod) { q.learns().Leaves(idOfUnit(pod)) }
 
-// learns returns what predicts run times, nil for a queue that does not learn.
+// learns returns the learner of run times, nil for a queue that does not learn.
 func (q *Queue) learns() *runtimes.Learner {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 // Two profiles of one process wait in one queue, in order, but each reads the fleet by its own arguments: the second profile knows no
 // cliques.
 func TestReservation_HoldsAcrossProfiles(t *testing.T) {
+	t.Parallel()
 	config := schedulertest.Config(t)
 	second := config.Profiles[0].DeepCopy()
 	second.SchedulerName = "second"

@@ -21,7 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Question is one evaluation: a gang or a single pod, and the fleet as it is.
+// Question is one evaluation: a gang or a single pod, and the present fleet.
 type Question struct {
 	// Group is nil for a pod that is in no gang.
 	Group *schedulingv1beta1.PodGroup
@@ -30,7 +30,7 @@ type Question struct {
 	View             snapshot.View
 	// Choices hold the gang, and the ledger with the devices that it claims. Of several, any may be answered.
 	Choices []devices.Asked
-	// Accelerators is how many the waiting members ask for, Kinds the resources that count as such.
+	// Accelerators is the number that the waiting members request, Kinds the resources that count as such.
 	Accelerators int64
 	Kinds        []corev1.ResourceName
 	// Labels are the keys of node labels on which the devices that it claims depend.
@@ -39,11 +39,11 @@ type Question struct {
 	Protected bool
 	// Lags says that nodes are otherwise than the view shows them.
 	Lags bool
-	// Fleet reads what runs. It is called with the queue's lock held.
+	// Fleet reads the running units. It is called with the queue's lock held.
 	Fleet func() Fleet
 }
 
-// Fleet reads what runs in a view.
+// Fleet holds the running units of a view.
 type Fleet struct {
 	// Units are those of the view, with the devices that they would give back to the question.
 	Units *contention.Units
@@ -88,7 +88,7 @@ func idOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.ID {
 	return IDOf(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
 }
 
-// Needed returns how many of the waiting members have to start together; zero or less if enough of them run.
+// Needed returns the number of waiting members that have to start together; zero or less if enough of them run.
 func (x *Question) Needed() int {
 	if x.Group == nil {
 		return 1
@@ -128,8 +128,8 @@ func (x *Question) first() *corev1.Pod {
 	return x.Running[0]
 }
 
-// leavesPreemption reports whether in-tree preemption makes room for the question: for pods in no gang that ask for no accelerators, for
-// which the machine keeps no place either.
+// leavesPreemption reports whether in-tree preemption makes room for the question: for pods in no gang that request no
+// accelerators, for which the machine reserves no place either.
 func (x *Question) leavesPreemption() bool { return x.Group == nil && x.Accelerators == 0 }
 
 func graceOf(pod *corev1.Pod) int64 {
@@ -144,8 +144,8 @@ func orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Orde
 	return snapshot.OrderOf(pod, corev1helpers.PodPriority(pod))
 }
 
-// declared returns how many seconds the entity declares to run at most if it starts now, 0 for none: the time until the expected end of
-// a gang, the deadline of a single pod. An end that has passed says nothing.
+// declared returns the longest run time in seconds that the entity declares if it starts now, 0 for none: the time
+// until the expected end of a gang, the deadline of a single pod. An end that has passed counts as none.
 func declared(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, now time.Time) int64 {
 	if group == nil {
 		return ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0)
@@ -156,7 +156,7 @@ func declared(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, now time.Time)
 	return 0
 }
 
-// question sums up what a gang asks, one that is a part of the question's included.
+// question sums up the request of a gang, one that is a part of the question's included.
 func (q *Queue) question(x *Question, gang topology.Gang) string {
 	return q.atlas.demands.question(x.Choices[0], q.lasting(x.View.Tree, gang))
 }
@@ -208,7 +208,7 @@ func (x *Question) coordinates() coordinates {
 // claims reports whether columns stand for devices.
 func (x *Question) claims() bool { return len(x.Choices[0].Demands()) > 0 }
 
-// world returns what one evaluation reads, but for the places of leases.
+// world returns the values that one evaluation reads, except for the places of leases.
 func (x *Question) world(fleet Fleet, now time.Time) contention.World {
 	w := contention.World{
 		Now:         now.Unix(),
@@ -269,10 +269,10 @@ func (c choices) Reserve(
 // demands numbers the device demands that were ever asked, so that equal ones can be named in a question.
 type demands struct{ known []*dra.Demand }
 
-// mostDemands is how many are known at most: more come from claims that differ each time.
+// mostDemands is the largest number of known demands: more arise from claims that differ each time.
 const mostDemands = 1024
 
-// question sums up what a gang asks. Questions with the same sum are answered alike.
+// question sums up the request of a gang. Questions with the same sum are answered alike.
 func (d *demands) question(asked devices.Asked, gang topology.Gang) string {
 	sum := []string{contention.Question(gang)}
 	for _, demand := range asked.Demands() {

@@ -18,10 +18,10 @@ type Queue struct {
 	mu      sync.Mutex
 	machine *contention.Machine
 	clock   timing.Timing
-	// seen is the last World: what events are translated with.
+	// seen is the last World, with which events are translated.
 	seen  seen
 	atlas atlas
-	// reader tells what is lost, nil before the plugins are made.
+	// reader computes losses, nil before the plugins are made.
 	reader *Reader
 	// learner predicts run times, nil for a queue that does not learn.
 	learner *runtimes.Learner
@@ -29,7 +29,7 @@ type Queue struct {
 	// placed is the entity that was placed last and has not started yet, asked is its question.
 	placed *contention.Placed
 	asked  *Question
-	// decided is what was decided about an entity in the cycle of another one, nil for nothing.
+	// decided is the decision about an entity in the cycle of another one, nil for none.
 	decided *decided
 	// begun are the units that started since the last World.
 	begun map[contention.ID]*contention.Unit
@@ -39,7 +39,7 @@ type Queue struct {
 	partings partings
 	// departed are pods that the scheduler's snapshot may still have.
 	departed departed
-	// round is when the round began that goes on, zero if none does.
+	// round is the time at which the current round began, zero outside a round.
 	round time.Time
 	// evicted are the units whose eviction has begun.
 	evicted map[contention.ID]*eviction
@@ -51,9 +51,9 @@ type Queue struct {
 	missing map[string]int64
 	// labels are the node labels that were asked for.
 	labels labels
-	// changes counts what happened to leases.
+	// changes counts the changes to leases.
 	changes int
-	// events counts what happened to the fleet or to the queue, news is when something last happened to the fleet.
+	// events counts the events of the fleet and of the queue, news is the time of the last event of the fleet.
 	events int
 	news   time.Time
 	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
@@ -62,7 +62,7 @@ type Queue struct {
 	disciplines map[string]contention.Discipline
 }
 
-// seen is what the queue remembers of its last World.
+// seen is the queue's record of its last World.
 type seen struct {
 	tree  *topology.Tree
 	units *contention.Units
@@ -90,13 +90,13 @@ func New(t timing.Timing, policy contention.Policy) *Queue {
 	}
 }
 
-// Outcome is what becomes of an entity.
+// Outcome is the decision about an entity.
 type Outcome struct {
 	// Placed is nil if the entity waits.
 	Placed *contention.Placed
 	// Preempted are the evictions that are needed for the entity, or for its leased place.
 	Preempted []contention.Preempted
-	// Wait is why it waits.
+	// Wait is the reason for its wait.
 	Wait contention.Wait
 	// Lease is a copy of the entity's lease, nil if it has none.
 	Lease *contention.Lease
@@ -114,7 +114,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 		return out
 	}
 	if id := x.id(); q.machine.Knows(id) && !q.machine.Candidate(id) && !q.waker.released[id] {
-		// It was called, and is not expected any more: an evaluation now would move what rests on guesses.
+		// It was called, and is not expected any more: an evaluation now would move leases that rest on guesses.
 		q.waker.evaluated(id)
 		if !q.round.IsZero() && !q.goesOn() {
 			w := q.world(x, q.clock.Clock.Now())
@@ -191,8 +191,8 @@ func (q *Queue) conclude(x *Question, out *Outcome, w *contention.World) {
 	}
 }
 
-// goesOn reports whether the round goes on since an entity is about to be evaluated: until then a lease must not open, nor count what
-// idles. A stream of entities holds the end of a round up for a second at most.
+// goesOn reports whether the round continues since an entity is about to be evaluated: until then no lease may open or
+// count idle time. A stream of entities delays the end of a round by a second at most.
 func (q *Queue) goesOn() bool {
 	if q.round.IsZero() {
 		q.round = q.clock.Clock.Now()
@@ -234,7 +234,7 @@ func expected(l *contention.Lease) time.Time {
 	return time.Unix(l.Instant, 0)
 }
 
-// world returns what an evaluation of the question reads.
+// world returns the values that an evaluation of the question reads.
 func (q *Queue) world(x *Question, now time.Time) contention.World {
 	fleet := x.Fleet()
 	w := x.world(fleet, now)
@@ -249,8 +249,8 @@ func (q *Queue) world(x *Question, now time.Time) contention.World {
 	return w
 }
 
-// dropRefused removes the entity that was placed last and did not start: the framework's filters know something that the machine does
-// not. It comes back by the scheduling queue's own backoff.
+// dropRefused removes the entity that was placed last and did not start: the framework's filters know something that
+// the machine does not. The entity returns after the scheduling queue's own backoff.
 func (q *Queue) dropRefused() {
 	if q.placed == nil {
 		return
@@ -338,8 +338,12 @@ func (q *Queue) Revoke(owner contention.ID, why string) {
 }
 
 func (q *Queue) revoke(owner contention.ID, why string) {
+	q.revoked(q.machine.Revoke(owner, why, q.now()))
+}
+
+// revoked carries out the actions that follow the end of a lease.
+func (q *Queue) revoked(actions []contention.Action) {
 	q.events++
-	actions := q.machine.Revoke(owner, why, q.now())
 	for _, action := range actions {
 		q.act(nil, action)
 	}

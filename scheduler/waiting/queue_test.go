@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// busy is a clique of four nodes, three of which are busy for an hour, and a gang that has its place there.
+// busy is a clique of four nodes, three of them busy for an hour, and a gang that has its place there.
 func busy(t *testing.T) (*fleet, waiting.Outcome) {
 	t.Helper()
 	f := newFleet(t, 4, 4)
@@ -70,7 +70,7 @@ func TestQueue_LeasesAreTranslated(t *testing.T) {
 	}
 }
 
-// Pods whose nodes the framework chooses are kept off what is leased, but for those that ask for nothing of it or come first.
+// Pods whose nodes the framework chooses stay off leased capacity, unless they request none of it or precede the owner.
 func TestQueue_GuardsLeasedNodes(t *testing.T) {
 	f, _ := busy(t)
 	f.clock.Step(time.Second)
@@ -93,7 +93,8 @@ func TestQueue_GuardsLeasedNodes(t *testing.T) {
 	}
 }
 
-// A victim that has a grace is known to leave from its eviction on, before the next evaluation: its end is none that comes early.
+// A victim that has a grace is known to leave from its eviction on, before the next evaluation: its end is not an early
+// one.
 func TestQueue_VictimsLeaveWhenTheirGraceIsOver(t *testing.T) {
 	f := newFleet(t, 1, 1)
 	for _, p := range f.runs("victim", "8", time.Hour, 0) {
@@ -112,7 +113,7 @@ func TestQueue_VictimsLeaveWhenTheirGraceIsOver(t *testing.T) {
 	}
 }
 
-// What was written as JSON and read by another scheduler is the same, and binds the same.
+// State that was written as JSON and read by another scheduler is the same, and binds the same.
 func TestQueue_StateSurvivesJSON(t *testing.T) {
 	f, before := busy(t)
 	content, err := json.Marshal(f.queue.State())

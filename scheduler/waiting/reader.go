@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// ErrRequest indicates that a gang asks for something that cannot be read; the message says what.
+// ErrRequest indicates that a gang's request cannot be read; the message names the fault.
 var ErrRequest = errors.New("request")
 
 // Reader reads gangs and the fleet as questions. It is not safe for concurrent use: the scheduling loop is its only caller.
@@ -33,9 +33,9 @@ type Reader struct {
 	Budgets func() []*policyv1.PodDisruptionBudget
 	// Protected reports whether an administrator has marked a PriorityClass as not to be preempted.
 	Protected func(priorityClass string) bool
-	// Groups finds the PodGroups of what runs.
+	// Groups finds the PodGroups of running units.
 	Groups func() fwk.PodGroupLister
-	// Version changes with the rules about who may be evicted (see Queue.Version).
+	// Version changes with the rules about evictions (see Queue.Version).
 	Version func() int
 	// Learner predicts ends that are not declared; nil predicts none.
 	Learner *runtimes.Learner
@@ -61,7 +61,7 @@ type Asked struct {
 func (r *Reader) View(a Asked) (snapshot.View, error) {
 	pods, required := a.Waiting, ""
 	if a.Group != nil {
-		late, _ := snapshot.Late(a.Group, a.Waiting, a.Running) // what is wrong with it is said when the gang is read
+		late, _ := snapshot.Late(a.Group, a.Waiting, a.Running) // its faults are reported when the gang is read
 		pods, required = slices.Concat(a.Waiting, late), snapshot.Required(a.Group)
 	}
 	view, err := r.Indices.View(a.Nodes, slices.Concat(r.Accelerators, snapshot.Resources(pods)), required)
@@ -71,7 +71,7 @@ func (r *Reader) View(a Asked) (snapshot.View, error) {
 	return view, nil
 }
 
-// Read returns the question. The error wraps ErrRequest if it is about what the gang asks for.
+// Read returns the question. The error wraps ErrRequest if it is about the gang's request.
 func (r *Reader) Read(ctx context.Context, a Asked) (*Question, error) {
 	view, err := r.View(a)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *Reader) protects(class string) bool {
 	return r.Protected != nil && class != "" && r.Protected(class)
 }
 
-// fleet reads what runs, with the devices that it would give back to a question.
+// fleet reads the running units, with the devices that they would give back to a question.
 func (r *Reader) fleet(ctx context.Context, view snapshot.View, asked devices.Asked) Fleet {
 	reading := r.reading()
 	out := Fleet{Budgets: r.limits.Allowed()}
@@ -132,7 +132,7 @@ func (r *Reader) fleet(ctx context.Context, view snapshot.View, asked devices.As
 	return out
 }
 
-// reading says how units are read, as of the budgets that there are now.
+// reading returns the settings for reading units, as of the current budgets.
 func (r *Reader) reading() snapshot.Reading {
 	if r.Budgets != nil {
 		if now := snapshot.NewBudgets(r.Budgets()); !now.Same(r.limits) {
@@ -157,5 +157,5 @@ func (r *Reader) reading() snapshot.Reading {
 	return out
 }
 
-// Room returns the ledger of the view without devices: what people are told about the fleet.
+// Room returns the ledger of the view without devices, for messages to users about the fleet.
 func (x *Question) Room() topology.Ledger { return x.View.Ledger(nil) }

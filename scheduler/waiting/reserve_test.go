@@ -16,7 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// fullClique is a clique of four nodes, on the last three of which gangs of one run for an hour, and a large gang that waits for all.
+// fullClique is a clique of four nodes, with gangs of one that run on the last three for an hour, and a large gang that waits for
+// all.
 func fullClique(t *testing.T) (c *schedulertest.Cluster, runs [][]*corev1.Pod, large []*corev1.Pod) {
 	t.Helper()
 	objects := schedulertest.Objects(schedulertest.Cliques(1, 4)...)
@@ -37,16 +38,16 @@ func fullClique(t *testing.T) (c *schedulertest.Cluster, runs [][]*corev1.Pod, l
 	return c, runs, large
 }
 
-// small is a gang of one node that comes after the large one.
+// small is a gang of one node that arrives after the large one.
 func small(name string, second int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	group, members := schedulertest.Gang(name, 1, "")
 	schedulertest.SetQueuedAt(group, second)
 	return group, members
 }
 
-// Small gangs keep coming, and each would take the node that the last one left. The large one, which was before them, starts as
-// soon as those have ended that ran when it came.
-func TestALargeGangIsNotOvertaken(t *testing.T) {
+// Small gangs arrive continually, and each would take the node that the last one left. The large gang, which precedes
+// them, starts as soon as the gangs that ran at its arrival have ended.
+func TestReservation_LargeGangIsNotOvertaken(t *testing.T) {
 	const reservations = "lockstep_scheduler_reservations_total"
 	before := schedulertest.Metric(t, reservations, "kept")
 	c, runs, large := fullClique(t)
@@ -75,8 +76,9 @@ func TestALargeGangIsNotOvertaken(t *testing.T) {
 	c.WaitBound(t, stream[:4])
 }
 
-// Who ends before the place is needed delays nobody; of whom nobody knows that does.
-func TestWhoCannotDelayPasses(t *testing.T) {
+// A gang that ends before the place is needed delays no other; one with an unknown end does.
+func TestBackfill_PassesOnlyWithoutDelay(t *testing.T) {
+	t.Parallel()
 	c, _, large := fullClique(t)
 	unknown, waits := small("unknown", 10)
 	long, waitsToo := small("long", 11)
@@ -91,8 +93,10 @@ func TestWhoCannotDelayPasses(t *testing.T) {
 	c.ExpectUnbound(t, slices.Concat(waits, waitsToo, large))
 }
 
-// Pods that are in no gang respect the place too, unless they are more important. When the large gang is gone, so is its place.
-func TestSinglePodsRespectTheReservation(t *testing.T) {
+// Pods that are in no gang respect the place too, unless their priority is higher. The place ends when the large gang
+// is deleted.
+func TestReservation_SinglePodsRespectIt(t *testing.T) {
+	t.Parallel()
 	c, _, large := fullClique(t)
 	idle, important := schedulertest.Pod("idle", "1"), schedulertest.Pod("important", "1")
 	idle.Spec.RestartPolicy, important.Spec.RestartPolicy = corev1.RestartPolicyNever, corev1.RestartPolicyNever
@@ -118,9 +122,10 @@ func TestSinglePodsRespectTheReservation(t *testing.T) {
 	c.WaitBound(t, []*corev1.Pod{idle})
 }
 
-// A service keeps no place from others, be it a single pod or a gang: its end, which never comes, makes no room. One node of six runs
-// it, a gang waits for all six, and ten small gangs that end run on the other five.
+// A service leads to no reservation, whether it is a single pod or a gang: it never ends, and so makes no room. One
+// node of six runs it, a gang waits for all six, and ten small gangs that end run on the other five.
 func TestReservation_ServiceGangKeepsNone(t *testing.T) {
+	t.Parallel()
 	for name, service := range map[string]func() []any{
 		"single pod": func() []any {
 			p := schedulertest.Pod("service", "4")

@@ -10,12 +10,12 @@ import (
 // scheduling queue, and the others are evaluated in its cycle, in order. An attempt of the framework costs more than an evaluation, and
 // most candidates do not start: only those that do, or for which units leave, have a cycle of their own.
 
-// decided is what was decided about an entity in the cycle of another one, for its own.
+// decided is the decision about an entity in the cycle of another one, for its own cycle.
 type decided struct {
 	id  contention.ID
 	out Outcome
 	at  coordinates
-	// since and events are when, and how many events there had been.
+	// since is the time of the decision, and events the number of events before it.
 	since  time.Time
 	events int
 }
@@ -28,7 +28,7 @@ func (q *Queue) Following(before *contention.Order) (contention.ID, bool) {
 	defer q.mu.Unlock()
 	q.dropRefused()
 	id, ok := q.machine.Next()
-	if !ok || q.decided != nil && q.isCurrent(q.decided) { // the outcome comes before what follows from it
+	if !ok || q.decided != nil && q.isCurrent(q.decided) { // the outcome precedes its consequences
 		return "", false
 	}
 	order, _ := q.machine.OrderOf(id)
@@ -37,7 +37,7 @@ func (q *Queue) Following(before *contention.Order) (contention.ID, bool) {
 	}
 	now := q.clock.Clock.Now()
 	if now.Sub(q.news) < q.clock.Gather {
-		return "", false // the snapshot of the cycle may be older, and nothing tells of that yet
+		return "", false // the snapshot of the cycle may be older, and no event shows that yet
 	}
 	if q.parting() {
 		return "", false
@@ -87,8 +87,8 @@ func (q *Queue) isCurrent(d *decided) bool {
 	return d.events == q.events && q.clock.Clock.Since(d.since) < lag
 }
 
-// take returns what was decided about the entity in the cycle of another one, false if that is nothing or has become doubtful. Nothing
-// has been done for a doubtful one, and the entity is evaluated again.
+// take returns the outcome for the entity that was decided in the cycle of another one, false if there is none or it
+// has become doubtful. A doubtful outcome has had no effect, and the entity is evaluated again.
 func (q *Queue) take(x *Question) (Outcome, bool) {
 	d := q.decided
 	if d == nil || d.id != x.id() || d.at != x.coordinates() || !q.isCurrent(d) {

@@ -53,8 +53,8 @@ func TestQueue_OneThatStartsHasItsOwnCycle(t *testing.T) {
 	}
 }
 
-// What was decided in the cycle of another gang is decided anew if something happens before its own cycle: nothing that the first
-// decision asked for has been done.
+// An outcome that was decided in the cycle of another gang is decided anew if something happens before its own cycle:
+// nothing that the first decision asked for has been done.
 func TestQueue_DoubtfulOutcomeIsDecidedAnew(t *testing.T) {
 	happens := map[string]func(*scheduler){
 		"a pod of another scheduler": func(s *scheduler) { s.Taken("n") },

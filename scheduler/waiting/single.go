@@ -32,9 +32,9 @@ func Alike(pod *corev1.Pod) bool {
 	})
 }
 
-// Refused reports that the framework found no node for a single pod. If the machine finds none either, the pod waits in the queue with
-// those that ask for the same, and the needs say for what. Otherwise something is in the way that the machine does not know, and the
-// scheduling queue's own events bring the pod back; the needs are nil then.
+// Refused reports that the framework found no node for a single pod. If the machine finds none either, the pod waits in
+// the queue with those that ask for the same, and the needs say for what. Otherwise the machine does not know the
+// obstacle, and the scheduling queue's own events bring the pod back; the needs are nil then.
 func (q *Queue) Refused(x *Question) *Needs {
 	q.mu.Lock()
 	defer q.mu.Unlock()

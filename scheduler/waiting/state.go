@@ -12,7 +12,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// State is what has to survive a fail-over, by names. It can be written as JSON.
+// State has to survive a fail-over; its entities are named. It can be written as JSON.
 type State struct {
 	Machine contention.State
 	// Places are those of the leases, by owner.
@@ -28,7 +28,7 @@ type Seats struct {
 	Claims bool
 }
 
-// State returns the state as it is now.
+// State returns the current state.
 func (q *Queue) State() State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,7 +67,8 @@ func together(seats []seat) []Seats {
 	return out
 }
 
-// Restore gives a new queue the state of another one. Owners that do not come within the machine's grace lose their leases.
+// Restore gives a new queue the state of another one. Owners that do not return within the machine's grace lose their
+// leases.
 func (q *Queue) Restore(s State) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -88,7 +89,7 @@ func (q *Queue) Restore(s State) {
 	}
 }
 
-// Changes counts what has happened to leases since the beginning: a state is worth writing if it has changed.
+// Changes counts the changes to leases since the beginning: a state is worth writing if it has changed.
 func (q *Queue) Changes() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// storePause is how often the state is written at most.
+	// storePause is the least time between two writes of the state.
 	storePause = 10 * time.Second
-	// storeAge is how old the written state may be while there are leases: idle is counted in it.
+	// storeAge is the largest age of the written state while there are leases: idle is counted in it.
 	storeAge = time.Minute
 )
 
@@ -22,7 +22,7 @@ func Keep(at statemap.Map, queue *Queue, t timing.Timing) *statemap.Keeper {
 	return &statemap.Keeper{At: at, Of: kept{queue}, What: "leases", Pause: storePause, Age: storeAge, Timing: t}
 }
 
-// kept is a queue as a keeper sees it.
+// kept adapts a queue to a keeper.
 type kept struct{ *Queue }
 
 func (k kept) Ages() bool { return k.Leasing() }

@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// trial makes a gang one of a sweep of which so many may run.
+// trial makes a gang one of a sweep with a limit on the running trials.
 func trial(group *schedulingv1beta1.PodGroup, limit string) *schedulingv1beta1.PodGroup {
 	group.Labels = map[string]string{topology.LabelSweep: "lr"}
 	group.Annotations[topology.AnnotationSweepParallelism] = limit
@@ -64,7 +64,7 @@ func TestSweep_IsCountedAfterAFailOver(t *testing.T) {
 	}
 }
 
-// A trial that crashed has its turn as long as its place is kept, and starts again first.
+// A trial that crashed has its turn as long as its place is reserved, and starts again first.
 func TestSweep_LostTrialKeepsItsTurn(t *testing.T) {
 	f := newStill(t, 4)
 	pods := f.runs("crashed", "8", 0, 0)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// lag is when they are evaluated again if the scheduler's snapshot is known to be behind.
+	// lag is the time after which they are evaluated again if the scheduler's snapshot is known to be behind.
 	lag = 150 * time.Millisecond
-	// settle is how long an entity that was woken may hold up later ones, and when all are evaluated once more after a change that the
-	// scheduler's own handlers may have seen after ours.
+	// settle is the time for which an entity that was woken may hold up later ones, and after which all are evaluated once more after
+	// a change that the scheduler's own handlers may have seen after ours.
 	settle = time.Second
 )
 
@@ -56,21 +56,21 @@ func (w *waker) evaluated(id contention.ID) {
 	delete(w.back, id)
 }
 
-// Wakes sets what brings an entity back into the scheduling queue.
+// Wakes sets the function that brings an entity back into the scheduling queue.
 func (q *Queue) Wakes(wake func(contention.ID)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waker.wake = wake
 }
 
-// arrival is when an entity entered the scheduling queue, and its place there.
+// arrival is the time at which an entity entered the scheduling queue, and its place there.
 type arrival struct {
 	at    time.Time
 	order contention.Order
 }
 
-// Keeps reports whether a gang, of which the pod is a member, or a pod that is in none has to stay out of the scheduling queue: one that waits is evaluated in
-// the cycle of another one, unless it was called.
+// Keeps reports whether the pod's gang, or a pod that is in none, has to stay out of the scheduling queue: one that waits is evaluated in the cycle of another
+// one, unless it was called.
 func (q *Queue) Keeps(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
 	id := idOf(group, pod)
 	q.mu.Lock()
@@ -101,7 +101,7 @@ func (q *Queue) Holds(id contention.ID) bool {
 	return q.machine.Knows(id) && !called && !q.waker.released[id]
 }
 
-// Release lets an entity try again when it comes to the scheduling queue: it asks another question now.
+// Release lets an entity try again when it returns to the scheduling queue: its question has changed.
 func (q *Queue) Release(id contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,8 +110,8 @@ func (q *Queue) Release(id contention.ID) {
 	}
 }
 
-// defers reports whether an earlier entity has to be evaluated before this one: one that was called and is still expected, or that is
-// about to be called. What became free is for those that wait, in their order.
+// defers reports whether an earlier entity has to be evaluated before this one: one that was called and is still
+// expected, or that is about to be called. Freed room is for those that wait, in their order.
 func (q *Queue) defers(id contention.ID) bool {
 	if d := q.decided; d != nil && q.isCurrent(d) && d.id != id {
 		own, _ := q.machine.OrderOf(id)
@@ -130,7 +130,7 @@ func (q *Queue) defers(id contention.ID) bool {
 	return false
 }
 
-// expects reports whether an entity is about to be evaluated: the round goes on.
+// expects reports whether an entity is about to be evaluated, so that the round continues.
 func (q *Queue) expects() bool {
 	for id, of := range q.waker.coming {
 		if q.clock.Clock.Since(of.at) < settle {
@@ -155,7 +155,7 @@ func (q *Queue) due() []contention.ID {
 		}
 	}
 	if q.decided != nil && q.isCurrent(q.decided) {
-		return out // what follows from its outcome comes after it
+		return out // the consequences of its outcome follow later
 	}
 	now := q.clock.Clock.Now()
 	for _, id := range q.machine.Candidates() {
@@ -195,7 +195,7 @@ func (q *Queue) watch() {
 			}
 		}
 		next := q.due()
-		for _, id := range next { // one that does not come holds up others once
+		for _, id := range next { // one that does not return holds up others once
 			if at, called := before[id]; called {
 				q.waker.called[id] = at
 			}
@@ -208,8 +208,8 @@ func (q *Queue) watch() {
 	})
 }
 
-// wakeAll calls entities, in order and without the lock: the scheduler takes what is there when it has nothing to do, so that a later
-// one must not come first.
+// wakeAll calls entities, in order and without the lock: an idle scheduler takes the first entity that it finds, so
+// that a later one must not be called first.
 func (q *Queue) wakeAll(ids []contention.ID) {
 	q.mu.Lock()
 	wake := q.waker.wake

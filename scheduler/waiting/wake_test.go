@@ -106,7 +106,7 @@ func (s *scheduler) question(t *testing.T, name string, gpus int64, hours int) *
 	return x
 }
 
-// keeps reports whether a gang is kept out of the scheduling queue.
+// keeps reports whether a gang has to stay out of the scheduling queue.
 func (s *scheduler) keeps(name string) bool {
 	return s.Keeps(
 		&schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}},
@@ -204,8 +204,8 @@ func TestQueue_WakesInTheOrderOfTheQueue(t *testing.T) {
 	}
 }
 
-// An entity that is tried while changes are gathered is deferred until the earlier ones are evaluated, but not for one that was woken
-// and does not come back.
+// An entity that is tried while changes are gathered is deferred until the earlier ones are evaluated, except for one
+// that was woken and does not return.
 func TestQueue_DefersToEarlierCandidates(t *testing.T) {
 	s := newScheduler(t)
 	s.turn(t, "old", 2, 2)

@@ -13,12 +13,12 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// Devices are what drivers publish, and what pods claim of it.
+// Devices are published by drivers, and claimed by pods.
 type Devices struct {
 	Slices  []*resourcev1.ResourceSlice
 	Classes []*resourcev1.DeviceClass
 	Claims  []*resourcev1.ResourceClaim
-	// Templates are what claims are made of that are not there yet.
+	// Templates are those of claims that do not exist yet.
 	Templates []*resourcev1.ResourceClaimTemplate
 }
 
@@ -62,7 +62,7 @@ type maker struct {
 	made      []*resourcev1.ResourceClaim
 }
 
-// group makes the claims that a PodGroup lacks, and returns it as it is then.
+// group makes the claims that a PodGroup lacks, and returns the resulting PodGroup.
 func (m *maker) group(group *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
 	for i := range group.Spec.ResourceClaims {
 		entry := &group.Spec.ResourceClaims[i]
@@ -82,7 +82,7 @@ func (m *maker) group(group *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodG
 	return group
 }
 
-// pod makes the claims that a pod lacks, but for those of its PodGroup, and returns it as it is then.
+// pod makes the claims that a pod lacks, except for those of its PodGroup, and returns the resulting pod.
 func (m *maker) pod(pod *corev1.Pod) *corev1.Pod {
 	key, _ := snapshot.GroupOf(pod)
 	group := m.groups[key]

@@ -28,7 +28,7 @@ type cluster struct {
 	// resources are all that any pod requests.
 	resources []corev1.ResourceName
 	indices   *snapshot.Indices
-	// fixed are the devices, stock what is known of them.
+	// fixed are the devices, stock is their known state.
 	fixed *devices.Fixed
 	stock *devices.Stock
 }
@@ -61,7 +61,7 @@ func (w *WhatIf) newCluster() (*cluster, error) {
 	return c, err
 }
 
-// announced returns the late members of all gangs. What is wrong with an announcement is reported when its gang is evaluated.
+// announced returns the late members of all gangs. A faulty announcement is reported when its gang is evaluated.
 func (c *cluster) announced() []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, g := range c.sorted() {
@@ -87,7 +87,7 @@ func (c *cluster) plain() (snapshot.View, error) {
 	return view, nil
 }
 
-// put adds a pod to its node. One that has none, or whose node is gone, takes nothing.
+// put adds a pod to its node. A pod without a node, or with a deleted one, takes nothing.
 func (c *cluster) put(pod *corev1.Pod) {
 	if info := c.infos[pod.Spec.NodeName]; info != nil {
 		info.AddPod(pod)

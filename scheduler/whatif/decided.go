@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// decided says what the queue decided about a gang. It has to be called before the cluster changes: a view is valid until then.
-// Reservations are added when the queue is at rest.
+// decided returns the queue's decision about a gang. It has to be called before the cluster changes: a view is valid
+// until then. Reservations are added when the queue is at rest.
 func (r *run) decided(g *gang, x *waiting.Question, out waiting.Outcome) Verdict {
 	if p := out.Placed; p != nil {
 		return Verdict{State: Fits, Where: where(x.View, p.Gang, p.Placement), Passes: namesOf(p.Passed)}
@@ -101,7 +101,7 @@ func (r *run) noVictims(g *gang, x *waiting.Question, unpaid *contention.Balance
 // hours converts accelerator-seconds.
 func hours(seconds int64) float64 { return float64(seconds) / time.Hour.Seconds() }
 
-// preemption says which units leave, and what is lost with them; nil if they leave by themselves.
+// preemption lists the units that leave, and their losses; nil if they leave by themselves.
 func (r *run) preemption(x *waiting.Question, ids []contention.ID, cheapest bool) *Preemption {
 	out := &Preemption{Cheapest: cheapest}
 	var pods []*corev1.Pod

@@ -136,7 +136,7 @@ func drawDevices(r *rand.Rand) *draft {
 		}
 		if r.IntN(4) == 0 { // it asks for GPUs by number
 			claims = nil
-			each := strconv.Itoa(1 + r.IntN(4)) // of different numbers on one node nobody knows beforehand what is left
+			each := strconv.Itoa(1 + r.IntN(4)) // the rest of a node with different numbers is unknown beforehand
 			for _, m := range members {
 				m.Spec.ResourceClaims, m.Status.ResourceClaimStatuses = nil, nil
 				m.Spec.Containers[0].Resources.Claims = nil
@@ -149,7 +149,7 @@ func drawDevices(r *rand.Rand) *draft {
 	return d
 }
 
-// picture says what was drawn, a line for each gang.
+// picture describes the draft, a line for each gang.
 func picture(d *draft) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d nodes\n", len(d.Nodes))

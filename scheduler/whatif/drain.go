@@ -15,13 +15,13 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// Displaced is what the drain of some nodes does.
+// Displaced is the effect of a drain of some nodes.
 type Displaced struct {
 	// Nodes are those that would be drained, in the fleet's order.
 	Nodes []string
-	// Moves are what it displaces: gangs in the order of the queue, then single pods in theirs.
+	// Moves are the displaced workloads: gangs in the order of the queue, then single pods in theirs.
 	Moves []Move
-	// Stay is the number of pods that stay or come back at once: those of DaemonSets, and static ones.
+	// Stay is the number of pods that stay or return at once: those of DaemonSets, and static ones.
 	Stay int
 	// Lost is the work that is lost, in accelerator-seconds.
 	Lost int64
@@ -29,7 +29,7 @@ type Displaced struct {
 	Exceeded []string
 }
 
-// Move is what becomes of a gang, or of a single pod, that a drain displaces.
+// Move is the outcome of a gang, or of a single pod, that a drain displaces.
 type Move struct {
 	// Name is namespace/name; Pod says that it is a single pod's.
 	Name types.NamespacedName
@@ -42,7 +42,7 @@ type Move struct {
 	Lost int64
 	// Forever says that no controller creates the pod again.
 	Forever bool
-	// Verdict is what the scheduler decides about it then, on the fleet without the drained nodes.
+	// Verdict is the scheduler's decision about it then, on the fleet without the drained nodes.
 	Verdict Verdict
 }
 
@@ -53,9 +53,9 @@ func (d Displaced) Settled() bool {
 	})
 }
 
-// Drain returns what the drain of nodes displaces and where that goes: it waits again, in the queue's order, among the entities that wait
-// already, on the fleet without these nodes, its own room elsewhere being free. The error is a SelectionError, or a fault of the
-// fleet's objects.
+// Drain returns the units that the drain of nodes displaces, and their new places: they wait again, in the queue's
+// order, among the entities that wait already, on the fleet without these nodes, their own room elsewhere being free.
+// The error is a SelectionError, or a fault of the fleet's objects.
 func (w *WhatIf) Drain(ctx context.Context, selection []string) (Displaced, error) {
 	c, err := w.newCluster()
 	if err != nil {
@@ -188,7 +188,7 @@ func (d *drain) replan(ctx context.Context) error {
 	return nil
 }
 
-// describePod says what a pod is that is in no gang.
+// describePod describes a pod that is in no gang.
 func (d *drain) describePod(pod *corev1.Pod) Gang {
 	order := orderOf(pod)
 	return Gang{
@@ -199,7 +199,7 @@ func (d *drain) describePod(pod *corev1.Pod) Gang {
 	}
 }
 
-// conclude adds the verdicts, and sorts what is displaced: gangs in the order of the queue, then pods.
+// conclude adds the verdicts, and sorts the moves: gangs in the order of the queue, then pods.
 func (d *drain) conclude(gangs, pods map[types.NamespacedName]Verdict) {
 	for i := range d.out.Moves {
 		m := &d.out.Moves[i]
@@ -221,7 +221,8 @@ func (d *drain) conclude(gangs, pods map[types.NamespacedName]Verdict) {
 	})
 }
 
-// moveWhole adds what is left of a gang that starts again as a whole, since what it lost cannot come back alone.
+// moveWhole adds the remaining members of a gang that starts again as a whole, since its lost members cannot return
+// alone.
 func (d *drain) moveWhole(m *Move) {
 	g := d.gangs[m.Name]
 	all := slices.Concat(g.running, g.waiting)
@@ -231,7 +232,7 @@ func (d *drain) moveWhole(m *Move) {
 	m.Verdict.Gang.Runs = 0
 }
 
-// position is the place in the queue, the last of all for what is not in it.
+// position is the place in the queue, the last of all for a move outside it.
 func position(m Move) int {
 	if m.Verdict.Gang.Position == 0 {
 		return math.MaxInt

@@ -58,7 +58,7 @@ func (o Objects) gangs() map[types.NamespacedName]*gang {
 	return all
 }
 
-// over are the PodGroups that have pods, of which all have ended.
+// over returns the PodGroups whose pods have all ended.
 func (o Objects) over() map[types.NamespacedName]bool {
 	over := make(map[types.NamespacedName]bool)
 	for _, pod := range o.Pods {
@@ -80,10 +80,10 @@ func newGang(group *schedulingv1beta1.PodGroup) *gang {
 // id is that of the gang in the queue.
 func (g *gang) id() contention.ID { return waiting.IDOf(g.key) }
 
-// minCount is how many members have to start together, late ones not counted.
+// minCount returns the number of members that have to start together, late ones not counted.
 func (g *gang) minCount() int { return int(g.group.Spec.SchedulingPolicy.Gang.MinCount) }
 
-// needed is how many of the waiting members have to be placed together.
+// needed returns the number of the waiting members that have to be placed together.
 func (g *gang) needed() int { return g.minCount() - len(g.running) }
 
 // complete reports whether the queue lets the gang in: all needed members are there, and nothing gates one.
@@ -103,7 +103,7 @@ func (g *gang) scheduler() string {
 	return ""
 }
 
-// told is what the scheduler said of the start of a gang that waits.
+// told returns the scheduler's forecast for the start of a waiting gang.
 func (g *gang) told() standing.Start {
 	waits := apimeta.FindStatusCondition(g.group.Status.Conditions, standing.Waiting)
 	if waits == nil || waits.Status != metav1.ConditionTrue {
@@ -113,7 +113,7 @@ func (g *gang) told() standing.Start {
 	return start
 }
 
-// restarted returns the gang as it is when all its members start again. Late ones are created when the others run.
+// restarted returns the gang as of a restart of all its members. Late ones are created when the others run.
 func (g *gang) restarted(now time.Time) *gang {
 	again := newGang(g.group)
 	for _, pod := range withoutLate(g.group, slices.Concat(g.running, g.waiting)) {

@@ -34,7 +34,7 @@ func missing(g *gang) *Missing {
 	return out
 }
 
-// unclaimed are the completion indexes below n that no pod has; nil if pods are told apart by more than these.
+// unclaimed are the completion indexes below n that no pod has; nil if more than these distinguish the pods.
 func unclaimed(pods []*corev1.Pod, n int) []int {
 	free := make(map[int]bool, n)
 	for i := range n {

@@ -14,13 +14,13 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Rest is the cluster as values when the queue has come to rest: from then on only ends change something.
+// Rest is the cluster as values when the queue has settled: from then on only ends change something.
 type Rest struct {
-	// Ledger is what is free then, without what is reserved for late members.
+	// Ledger is the free room then, without that reserved for late members.
 	Ledger topology.Ledger
 	// Accelerator is the entry of a Capacity that counts accelerators (the first of several), its length if there is none.
 	Accelerator int
-	// Running is what runs, by name.
+	// Running are the running units, by name.
 	Running []*contention.Unit
 	// Waiting are the gangs that wait, in the queue's order, but for those whose level the fleet's tree does not have, and for those that
 	// claim devices: two gangs may claim the same devices, which numbers by gang cannot say.
@@ -33,6 +33,8 @@ type Waiting struct {
 	Order        contention.Order
 	Ask          contention.Ask
 	Accelerators int64
+	// Sweep is the set of trials to which it belongs.
+	Sweep contention.Sweep
 }
 
 // Rest runs the queue.
@@ -82,7 +84,8 @@ func (c *cluster) waitingIn(view snapshot.View, g *gang) (Waiting, bool) {
 	}
 	return Waiting{
 		Name: g.key, Order: g.order, Accelerators: c.wants(g.group, g.waiting),
-		Ask: contention.Ask{Gang: core, Needed: g.needed(), End: snapshot.EndOf(g.group)},
+		Ask:   contention.Ask{Gang: core, Needed: g.needed(), End: snapshot.EndOf(g.group)},
+		Sweep: snapshot.SweepOf(g.group),
 	}, true
 }
 

@@ -27,21 +27,21 @@ const perGang = 64
 // errRestless says that the bound was reached.
 var errRestless = errors.New("the queue does not come to rest")
 
-// run is one run of the queue: what the scheduler decides about each entity if nothing else changes.
+// run is one run of the queue: the scheduler's decisions about all entities if nothing else changes.
 type run struct {
 	*cluster
 	queue  *waiting.Queue
 	reader *waiting.Reader
-	// verdicts are what became of gangs so far.
+	// verdicts are the decisions about gangs so far.
 	verdicts map[contention.ID]Verdict
-	// left is how many evaluations the run may still take, evicted whether any unit was evicted.
+	// left is the number of evaluations that the run may still take, evicted whether any unit was evicted.
 	left    int
 	evicted bool
 	// written says that a gang which claims devices was placed since all were evaluated.
 	written bool
 }
 
-// frozen is a clock that stands still. What is due later never happens.
+// frozen is a clock that stands still. Its timers never fire.
 type frozen struct {
 	clock.RealClock
 	now time.Time
@@ -94,7 +94,7 @@ func (r *run) restore(ctx context.Context, g *gang) error {
 		r.queue.HoldMissing(x)
 	}
 	if errors.Is(err, waiting.ErrRequest) {
-		return nil // that is said when the gang is evaluated
+		return nil // reported when the gang is evaluated
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func (r *run) wrong(g *gang, err error) {
 	r.verdicts[g.id()] = Verdict{State: Wrong, Problem: problem(err)}
 }
 
-// problem is what is wrong with a request, without the name of the gang.
+// problem returns the fault of a request, without the name of the gang.
 func problem(err error) string {
 	_, text, _ := strings.Cut(err.Error(), waiting.ErrRequest.Error()+": ")
 	return text
@@ -169,7 +169,7 @@ func (r *run) settleRest(ctx context.Context) error {
 	return nil
 }
 
-// evaluate has the queue evaluate a gang, and carries out what it decides.
+// evaluate has the queue evaluate a gang, and carries out the decision.
 func (r *run) evaluate(ctx context.Context, id contention.ID) error {
 	if r.left--; r.left < 0 {
 		return fmt.Errorf("evaluating %s: %w", id, errRestless)
@@ -214,8 +214,8 @@ func leaving(out waiting.Outcome) []contention.ID {
 	return ids
 }
 
-// note keeps the verdict about a gang. The start of one that preempts or moves is no other verdict, but names its place; what becomes of
-// members that a gang starts without is none.
+// note records the verdict about a gang. The start of a gang that preempts or moves is no other verdict, but adds its
+// place; the outcome for members without which a gang starts is none.
 func (r *run) note(id contention.ID, v Verdict) {
 	before := r.verdicts[id]
 	switch {

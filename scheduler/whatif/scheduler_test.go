@@ -21,17 +21,18 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
-// What the what-if says before is what the scheduler does: the same gangs start, each member on the node that was named, and the
-// others wait for the same reason, with the same reservations.
+// The scheduler carries out the prediction of the what-if: the same gangs start, each member on the node that was
+// named, and the others wait for the same reason, with the same reservations.
 func TestWhatIf_IsWhatTheSchedulerDoes(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			verify(t, drawDraft(rand.New(rand.NewPCG(seed, 7))))
 		})
 	}
 }
 
-// verify plays a cluster, and holds the scheduler to what was said before.
+// verify plays a cluster, and compares the scheduler's decisions with the prediction.
 func verify(t *testing.T, d *draft) {
 	t.Helper()
 	said, err := whatif.New(d.Objects, asShipped(t), time.Now())
@@ -73,8 +74,8 @@ func verify(t *testing.T, d *draft) {
 	}
 }
 
-// startsByNumber reports whether a gang starts that asks for published devices by number. What such a gang gives back is known when its
-// pod names the claim that is made for it; until then, no end makes room there.
+// startsByNumber reports whether a gang starts that asks for published devices by number. The devices that such a gang
+// gives back are known when its pod names the claim that is made for it; until then, no end makes room there.
 func startsByNumber(d *draft, verdicts []whatif.Verdict) bool {
 	return len(d.Devices.Slices) > 0 && slices.ContainsFunc(verdicts, func(v whatif.Verdict) bool {
 		return v.State == whatif.Fits &&
@@ -118,7 +119,7 @@ func compare(t *testing.T, c *schedulertest.Cluster, v whatif.Verdict, members [
 	}
 }
 
-// waits is why a gang waits, and the place that is reserved for it.
+// waits is the reason for which a gang waits, and the place that is reserved for it.
 type waits struct {
 	Gang, Cause, Refusal string
 	Behind               []string
@@ -133,7 +134,7 @@ type reserved struct {
 	At         time.Time
 }
 
-// saidOf is what the what-if says.
+// saidOf returns the what-if's prediction.
 func saidOf(v whatif.Verdict) waits {
 	out := waits{Gang: v.Gang.Name.String(), Cause: string(v.Cause)}
 	if v.Shortfall != nil {
@@ -159,7 +160,7 @@ func saidOf(v whatif.Verdict) waits {
 	return out
 }
 
-// done is what the scheduler's queue says.
+// done returns the state of the scheduler's queue.
 func done(queue *waiting.Queue, v whatif.Verdict) waits {
 	out := waits{Gang: v.Gang.Name.String()}
 	wait, queues := queue.Reason(waiting.IDOf(v.Gang.Name))
@@ -190,7 +191,7 @@ func done(queue *waiting.Queue, v whatif.Verdict) waits {
 	return out
 }
 
-// queued returns what the scheduler's queue says when it is what is wanted, or after some seconds.
+// queued returns the state of the scheduler's queue when it is the wanted one, or after some seconds.
 func queued(queue *waiting.Queue, verdicts []whatif.Verdict, want []waits) []waits {
 	var got []waits
 	for range 500 {
@@ -206,10 +207,11 @@ func queued(queue *waiting.Queue, verdicts []whatif.Verdict, want []waits) []wai
 	return got
 }
 
-// What it says before of gangs that claim devices is what the scheduler does, too, and in the same words.
+// The scheduler carries out the prediction of the what-if for gangs that claim devices, too, and in the same words.
 func TestWhatIf_IsWhatTheSchedulerDoesWithDevices(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			verify(t, drawDevices(rand.New(rand.NewPCG(seed, 11))))
 		})
 	}
@@ -224,7 +226,7 @@ func asShipped(t *testing.T) whatif.Profile {
 	return whatif.Profile{Scheduler: scheduler.ProfileName, Placement: args}
 }
 
-// Whom an important gang would end, and where it would start then, is what happens when it comes.
+// An important gang evicts the predicted gangs, and starts at the predicted place, when it is created.
 func TestWhatIf_NamesTheVictims(t *testing.T) {
 	s := schedulertest.NewFullFleet(2, 4)
 	schedulertest.SetRunning(s.Groups["low-0-0"], s.Pods["low-0-0"], 2*time.Hour, 0)

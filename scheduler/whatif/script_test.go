@@ -18,12 +18,12 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
 )
 
-// TestScripts plays the scenes in testdata. What draws is in whatiftest; questions are:
+// TestScripts plays the scenes in testdata. Commands that draw are in whatiftest; questions are:
 //
-//	why x [unpriced] what becomes of a gang, where an eviction need not pay
+//	why x [unpriced] the verdict about a gang, where an eviction need not pay
 //	with x ...       the same of one that is added (as waits), which is forgotten afterwards
-//	queue            what becomes of all that wait
-//	drain WORD...    what the drain of nodes displaces, and what becomes of it
+//	queue            the verdicts about all that wait
+//	drain WORD...    the units that the drain of nodes displaces, and their verdicts
 func TestScripts(t *testing.T) {
 	whatiftest.Play(t, "testdata", func(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {
 		t.Helper()

@@ -10,11 +10,11 @@ import (
 
 // SelectionError is a selection of nodes that selects nothing, or more than one thing.
 type SelectionError struct {
-	// Word is what was given.
+	// Word is the given selector.
 	Word string
-	// What is wrong with it.
+	// What describes the fault.
 	What string
-	// Known are the names that could have been meant, in the fleet's order; Of is what they are.
+	// Known are the names that could have been meant, in the fleet's order; Of is their kind.
 	Known []string
 	Of    string
 }

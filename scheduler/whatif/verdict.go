@@ -27,7 +27,7 @@ const (
 	Waits State = "waits"
 	// Incomplete: the scheduler does not evaluate it, because members are missing or gated.
 	Incomplete State = "incomplete"
-	// Wrong: what it asks for cannot be read, or means nothing on this fleet.
+	// Wrong: its request cannot be read, or means nothing on this fleet.
 	Wrong State = "wrong"
 	// Foreign: another scheduler decides.
 	Foreign State = "foreign"
@@ -39,10 +39,10 @@ type Gang struct {
 	Priority int32
 	// Since is from when on it waits.
 	Since time.Time
-	// Members is how many exist, those to come that are announced included; Needed how many have to start together (late ones on
-	// top), Runs how many have nodes.
+	// Members is the number of existing ones, announced ones included; Needed the number that have to start together (late ones
+	// on top), Runs the number with nodes.
 	Members, Needed, Runs int
-	// Accelerators is how many devices its members ask for.
+	// Accelerators is the number of devices that its members request.
 	Accelerators int64
 	// Claims says that members without nodes claim devices.
 	Claims bool
@@ -50,7 +50,7 @@ type Gang struct {
 	Scheduler string
 	// Position is its place in the queue, 1 for the first; 0 if it is not in it.
 	Position int
-	// Told is what the scheduler said of its start when it began to wait, by what it had learned of such waits; the zero Start if it said nothing.
+	// Told is the scheduler's forecast of its start when it began to wait, from its record of such waits; the zero Start if there was none.
 	Told standing.Start
 }
 
@@ -64,26 +64,26 @@ type Seat struct {
 	Domains []topology.Domain
 }
 
-// Where is where a gang is, or goes.
+// Where is the place of a gang, or the one that it is assigned.
 type Where struct {
 	// Within is the smallest domain that holds all of it.
 	Within topology.Domain
 	Seats  []Seat
 }
 
-// Missing is why a gang is incomplete.
+// Missing is the reason for which a gang is incomplete.
 type Missing struct {
 	// Needed members have to be there, Exist are.
 	Needed, Exist int
-	// Indexes are the completion indexes that no pod has, where members are told apart by these alone.
+	// Indexes are the completion indexes that no pod has, where these alone distinguish members.
 	Indexes []int
-	// Gates are the scheduling gates of its members, by name, and how many have each.
+	// Gates are the scheduling gates of its members, by name, with the number of members that have each.
 	Gates []Gate
-	// Leaving is how many members are being deleted.
+	// Leaving is the number of members that are being deleted.
 	Leaving int
 }
 
-// Gate is a scheduling gate and how many members it holds back.
+// Gate is a scheduling gate and the number of members that it holds back.
 type Gate struct {
 	Name string
 	Pods int
@@ -99,14 +99,15 @@ type Waited struct {
 	Estimated bool
 	// Overdue says that the end that was known has passed.
 	Overdue bool
-	// Accelerators is how many devices it holds.
+	// Accelerators is the number of devices that it holds.
 	Accelerators int64
 }
 
 // Reservation is a place that the queue leases to an entity.
 type Reservation struct {
 	For types.NamespacedName
-	// Reason is why the place is reserved: head for one that waits for units to end, preemption for victims to leave.
+	// Reason is the purpose of the reservation: head for one that waits for units to end, preemption for victims to
+	// leave.
 	Reason contention.Reason
 	// At is the instant at which the place is expected to be free; zero if that is not known.
 	At time.Time
@@ -119,13 +120,13 @@ type Reservation struct {
 	Waits []Waited
 }
 
-// Behind is why a gang waits that fits but for the places reserved for earlier entities.
+// Behind explains the wait of a gang that fits but for the places reserved for earlier entities.
 type Behind struct {
 	// Of are the reservations in the way, in the order of the queue.
 	Of []Reservation
 	// At is the first instant at which one of them is expected to be used; zero if that is not known.
 	At time.Time
-	// End is when the gang would end, as far as it is known; zero if it is not.
+	// End is the expected end of the gang; zero if unknown.
 	End time.Time
 }
 
@@ -141,7 +142,7 @@ type Victim struct {
 	Leaving bool
 }
 
-// Preemption is what a gang's start costs others.
+// Preemption is the cost of a gang's start for others.
 type Preemption struct {
 	Victims []Victim
 	// Lost is the work that is lost with them, in accelerator-seconds.
@@ -152,21 +153,21 @@ type Preemption struct {
 	Exceeded []string
 }
 
-// Verdict is what the scheduler would decide about a gang, and why.
+// Verdict is the scheduler's decision about a gang, and its reason.
 type Verdict struct {
 	Gang  Gang
 	State State
-	// Where it is, goes, or goes when its victims have left; nil if it waits.
+	// Where is its place: now, at its start, or after its victims have left; nil if it waits.
 	Where *Where
 	// Missing is set if it is Incomplete.
 	Missing *Missing
-	// Problem is what is wrong with what it asks for.
+	// Problem is the fault of its request.
 	Problem string
-	// Shortfall is what the fleet lacks; nil if it fits but for the queue.
+	// Shortfall is the fleet's deficit; nil if the gang fits but for the queue.
 	Shortfall *topology.Shortfall
-	// Note is what else the scheduler says after the shortfall: that nodes are about to leave other ComputeDomains; "" for nothing.
+	// Note follows the shortfall in the scheduler's message: that nodes are about to leave other ComputeDomains; "" for nothing.
 	Note string
-	// Cause is what has to change first, "" if it starts.
+	// Cause has to change first, "" if it starts.
 	Cause contention.Cause
 	// Services are the units with accelerators that are not meant to end, most accelerators first, if no end makes room for it. Their End is zero.
 	Services []Waited

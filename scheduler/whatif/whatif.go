@@ -26,8 +26,8 @@ type Objects struct {
 	// PriorityClasses matter if an administrator has marked them as not to be preempted.
 	PriorityClasses []*schedulingv1.PriorityClass
 	Devices         Devices
-	// Replaces are the gangs of which a member that is evicted comes back alone (lockstep.dev/on-disruption: replace). Of all
-	// others all members start again. Only who knows a gang's job can tell.
+	// Replaces are the gangs whose evicted members are created again alone (lockstep.dev/on-disruption: replace). Of all
+	// others all members start again. The caller has to know the gang's job.
 	Replaces map[types.NamespacedName]bool
 }
 
@@ -81,7 +81,7 @@ func New(objects Objects, profile Profile, now time.Time) (*WhatIf, error) {
 	return w, nil
 }
 
-// With returns the same cluster with one more gang, its members, and what came with it.
+// With returns the same cluster with one more gang, its members, and their devices.
 func (w *WhatIf) With(
 	group *schedulingv1beta1.PodGroup, members []*corev1.Pod, devices Devices,
 ) *WhatIf {

@@ -28,7 +28,7 @@ func (w *WhatIf) Names() []types.NamespacedName {
 	return names
 }
 
-// Why returns what the scheduler would decide about a gang. The error is an ErrNoGang, or a fault of the fleet's objects.
+// Why returns the scheduler's decision about a gang. The error is an ErrNoGang, or a fault of the fleet's objects.
 func (w *WhatIf) Why(ctx context.Context, name types.NamespacedName) (Verdict, error) {
 	c, err := w.newCluster()
 	if err != nil {
@@ -52,8 +52,8 @@ func (w *WhatIf) Why(ctx context.Context, name types.NamespacedName) (Verdict, e
 	return verdicts[at], nil
 }
 
-// Queue returns what the scheduler would decide about every gang that waits: those of the queue in its order, then those that are not
-// in it because they are incomplete, by name. A group all of whose pods have ended lingers, and waits for nothing.
+// Queue returns the scheduler's decision about every waiting gang: those of the queue in its order, then those that are
+// not in it because they are incomplete, by name. A group all of whose pods have ended lingers, and waits for nothing.
 func (w *WhatIf) Queue(ctx context.Context) ([]Verdict, error) {
 	c, err := w.newCluster()
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *cluster) outside(g *gang) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// play runs the queue, and returns what becomes of all that wait at its beginning, in order.
+// play runs the queue, and returns the verdicts about all that wait at its beginning, in order.
 func (c *cluster) play(ctx context.Context) ([]Verdict, error) {
 	r, err := c.newRun(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *cluster) play(ctx context.Context) ([]Verdict, error) {
 	return r.verdictsOf(ctx, asked)
 }
 
-// verdictsOf lets the queue come to rest, and returns what became of these gangs.
+// verdictsOf lets the queue settle, and returns the verdicts about these gangs.
 func (r *run) verdictsOf(ctx context.Context, asked []Gang) ([]Verdict, error) {
 	if err := r.settle(ctx); err != nil {
 		return nil, err
@@ -118,9 +118,9 @@ func (r *run) verdictsOf(ctx context.Context, asked []Gang) ([]Verdict, error) {
 	return verdicts, nil
 }
 
-// describe says what a gang is, but for its place in the queue.
+// describe describes a gang, except for its place in the queue.
 func (c *cluster) describe(g *gang) Gang {
-	late, _ := snapshot.Late(g.group, g.waiting, g.running) // what is wrong with it is in the verdict
+	late, _ := snapshot.Late(g.group, g.waiting, g.running) // its fault is in the verdict
 	all := slices.Concat(g.waiting, g.running, late)
 	return Gang{
 		Name: g.key, Priority: g.order.Priority, Since: g.order.Since,

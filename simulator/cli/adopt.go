@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/config"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
 // adoptOptions are the flags of lockstep adopt.
@@ -47,7 +47,7 @@ func newAdopt(env Environment) *cobra.Command {
 			"  create     there is no JobSet yet\n" +
 			"  none       the job has ended\n" +
 			"  skip       another controller has the job\n" +
-			"  blocked    somebody has to act first, or the job does not start\n\n" +
+			"  blocked    a user has to act first, or the job does not start\n\n" +
 			"The exit code is 0 if no job is blocked, 1 if one is, 2 for input that cannot be used.",
 		Args: usage(func(command *cobra.Command, args []string) error {
 			if at := command.ArgsLenAtDash(); at != 0 && len(args) > 0 {
@@ -190,7 +190,7 @@ func writeAdoption(out io.Writer, jobs []controller.AdoptedJob) error {
 	return nil
 }
 
-// countActions says how many jobs have each action: those that need somebody first.
+// countActions returns the number of jobs for each action, those that need a user first.
 func countActions(counts map[trainjob.Action]int, jobs int) string {
 	if jobs == 0 {
 		return "no TrainJobs"

@@ -19,9 +19,9 @@ func TestAdopt_BadInputIsOneLine(t *testing.T) {
 		args []string
 		want []string // in this order, in the one line
 	}{
-		{"no dry run", nil, []string{"lockstep adopt: ", "--dry-run is missing", "--take-over"}},
+		{"no dry run", nil, []string{"adopt: ", "--dry-run is missing", "--take-over"}},
 		{"form", []string{"--dry-run", "-o", "yaml"}, []string{"-o yaml: ", "use text or json"}},
-		{"argument", []string{"--dry-run", "train"}, []string{"lockstep adopt: ", `"train"`, "--help"}},
+		{"argument", []string{"--dry-run", "train"}, []string{"adopt: ", `"train"`, "--help"}},
 		{"argument before the flags", []string{"--dry-run", "train", "--", "--gang-default=on"}, []string{`"train"`}},
 		{"controller's flag", []string{"--dry-run", "--", "--gang-default=maybe"}, []string{"--gang-default=maybe: ", "on or off"}},
 		{"no such flag", []string{"--dry-run", "--", "--gangs"}, []string{"--gangs", "lockstep-controller --help"}},

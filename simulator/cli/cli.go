@@ -1,7 +1,7 @@
 // Package cli is the command line of lockstep: flags in, one call into the laboratory, an exit code out.
 //
-// The exit codes are a contract: 0 done; 1 the run finished with unplaced work or a failed check, or something broke;
-// 2 bad input, said in one line that names what is wrong, where, and how to mend it.
+// The exit codes are a contract: 0 done; 1 the run finished with unplaced work or a failed check, or something broke; 2
+// bad input, reported in one line that names the fault, the place and the remedy; 130 interrupted by Ctrl-C.
 package cli
 
 import (
@@ -9,20 +9,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
 const (
 	exitDone     = 0
 	exitUnplaced = 1
 	exitBadInput = 2
+	// exitInterrupted is the exit code that a shell reports for a process ended by SIGINT.
+	exitInterrupted = 130
 )
 
-// errUnplaced indicates that a run finished with work that was not done; what and why has been printed already.
+// errUnplaced indicates that a run finished with work that was not done; the reason has been printed already.
 var errUnplaced = errors.New("not every job completed")
 
 // childError is the exit code of another process, which has said why.
@@ -30,7 +33,7 @@ type childError int
 
 func (s childError) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// Environment is what a command may touch of the world outside.
+// Environment is the part of the outside world that a command may touch.
 type Environment struct {
 	// In is standard input; nil where there is none.
 	In io.Reader
@@ -60,7 +63,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		return exitBadInput
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		_, _ = fmt.Fprintln(env.Err, "lockstep: interrupted")
-		return exitUnplaced
+		return exitInterrupted
 	default:
 		_, _ = fmt.Fprintln(env.Err, "lockstep: "+err.Error())
 		return exitUnplaced
@@ -80,7 +83,6 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, err) })
 	root.AddCommand(
 		newUp(env),
@@ -100,6 +102,7 @@ func newRoot(env Environment) *cobra.Command {
 		newSupportBundle(env),
 		newVersion(env),
 	)
+	complete(root)
 	return root
 }
 
@@ -115,7 +118,7 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 
 func misuse(command *cobra.Command, err error) error {
 	return &badinput.Error{
-		Where: command.CommandPath(),
+		Where: strings.TrimPrefix(strings.TrimPrefix(command.CommandPath(), "lockstep"), " "),
 		What:  err.Error(),
 		Mend:  "see " + command.CommandPath() + " --help",
 	}

@@ -27,9 +27,9 @@ metadata: {name: train}
 spec: {runtimeRef: {name: RUNTIME}}
 `
 
-// Bad input is one line (what, where, how to mend), exit 2, and nothing is started: each of these would otherwise
-// build and run a cluster.
-func TestBadInputIsOneLineAndExit2(t *testing.T) {
+// Bad input is one line (fault, place, remedy), exit 2, and nothing is started: each of these would otherwise build and
+// run a cluster.
+func TestBadInput_ExitsWith2InOneLine(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -75,7 +75,7 @@ clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`,
 		want []string // in this order, in the one line
 	}{
 		{"unknown command", []string{"upp"}, []string{"lockstep: ", "upp", "--help"}},
-		{"unknown flag", []string{"up", "--flet=c1"}, []string{"lockstep up: ", "--flet", "--help"}},
+		{"unknown flag", []string{"up", "--flet=c1"}, []string{"up: ", "--flet", "--help"}},
 		{"unknown mode", []string{"up", "--mode=half"}, []string{"--mode half: ", "full, groups or resources"}},
 		{"unknown release", []string{"up", "--kubernetes=1.33"}, []string{"--kubernetes 1.33: ", "1.34, 1.35, 1.36, 1.37"}},
 		{
@@ -126,7 +126,7 @@ clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`,
 	}
 }
 
-func TestVersionNamesTheEmbeddedKubernetes(t *testing.T) {
+func TestVersion_NamesTheEmbeddedKubernetes(t *testing.T) {
 	for _, ask := range []string{"version", "--version"} {
 		code, out, _ := execute(t, ask)
 		if code != 0 || !strings.HasPrefix(out, "lockstep ") || !strings.Contains(out, "Kubernetes v1.37.2") {

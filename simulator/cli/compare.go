@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/compare"
-	"github.com/lockstep-project/lockstep/simulator/experiment"
-	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/openb"
-	"github.com/lockstep-project/lockstep/simulator/results"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/policy/openb"
+	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/score/compare"
+	"github.com/lockstep-project/lockstep/simulator/score/measure"
+	"github.com/lockstep-project/lockstep/simulator/score/results"
 )
 
 // compareOptions are the flags of lockstep compare.
@@ -95,7 +95,7 @@ func (o *compareOptions) run(ctx context.Context, env Environment) error {
 	return verdict(cards)
 }
 
-// partly says how far an interrupted comparison came. Nothing is compared then: what is there may be of some seeds only.
+// partly reports the progress of an interrupted comparison. It compares nothing: the results may cover only some seeds.
 func (o *compareOptions) partly(env Environment, whole int, err error) error {
 	if badinput.Is(err) || o.out == "" {
 		return err
@@ -105,7 +105,7 @@ func (o *compareOptions) partly(env Environment, whole int, err error) error {
 	return err
 }
 
-// compareResults compares what was played before.
+// compareResults compares earlier results.
 func (o *compareOptions) compareResults(env Environment, directories []string) error {
 	if err := checkForm(o.output); err != nil {
 		return err
@@ -165,7 +165,8 @@ func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outco
 	return nil
 }
 
-// verdict is that of the first scheduler, whom the comparison is about: the others may break rules, and show that they do.
+// verdict is that of the first scheduler, which is the subject of the comparison: the others may break rules, and show
+// that they do.
 func verdict(cards []measure.Scorecard) error {
 	for _, card := range cards {
 		if card.Scheduler == cards[0].Scheduler && failed(card) {
@@ -175,7 +176,7 @@ func verdict(cards []measure.Scorecard) error {
 	return nil
 }
 
-// split is the list between commas, without what is empty.
+// split splits a list at commas and spaces, and drops empty elements.
 func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }

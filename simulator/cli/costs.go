@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/cost"
-	"github.com/lockstep-project/lockstep/simulator/measure"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
+	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
 // costOptions are the flags that make placements, starts and failures cost time.
@@ -96,7 +96,7 @@ func (o *costOptions) settings() (cost.Settings, error) {
 	return s, nil
 }
 
-// writeCosts is the part of a scorecard about what cost time.
+// writeCosts is the part of a scorecard about the costs of time.
 func writeCosts(say func(what, format string, values ...any), card measure.Scorecard) {
 	c := card.Costs
 	if c == nil {

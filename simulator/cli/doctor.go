@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/doctor"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/live/doctor"
 )
 
 func newDoctor(env Environment) *cobra.Command {

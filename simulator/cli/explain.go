@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/explain"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
 // explainOptions are the flags of lockstep explain.
@@ -20,7 +20,7 @@ type explainOptions struct {
 	withJob    string
 	scheduler  string
 	output     string
-	// schedulerURL is of a scheduler on this machine.
+	// schedulerURL is the address of a scheduler on this machine.
 	schedulerURL string
 }
 
@@ -38,9 +38,12 @@ func newExplain(env Environment) *cobra.Command {
 			"  lockstep explain trainjob pretrain --with-job job.yaml    what that would change for another one\n" +
 			"  lockstep explain drain rack=rack-3 node-7   whom maintenance would displace, and where they would go\n\n" +
 			"What only filters know (volumes, host ports, rules between pods) is not looked at. The exit code is 0 if\n" +
-			"what was asked about runs or would start, 1 if anything of it waits, 2 for input that cannot be used.",
+			"everything evaluated runs or would start, 1 if any of it waits, 2 for input that cannot be used.",
 		Args: usage(cobra.ArbitraryArgs),
 		RunE: func(command *cobra.Command, words []string) error {
+			if options.snapshot == "" {
+				options.kubeconfig = orHeld(env, options.kubeconfig)
+			}
 			return runExplain(command.Context(), env, options, words)
 		},
 	}
@@ -53,7 +56,7 @@ func newExplain(env Environment) *cobra.Command {
 		"the namespace (default: that of the kubeconfig, or default)",
 	)
 	flags.StringVar(&options.snapshot, "snapshot", "", "a file of lockstep snapshot, instead of a live cluster")
-	flags.StringVar(&options.kubeconfig, "kubeconfig", "", "the cluster (default $KUBECONFIG, then ~/.kube/config)")
+	flags.StringVar(&options.kubeconfig, "kubeconfig", "", kubeconfigOrHeld)
 	flags.StringVar(&options.withJob, "with-job", "",
 		"a file with TrainJobs, and runtimes if they have their own, to be taken as submitted now")
 	flags.StringVar(&options.scheduler, "scheduler-config", "",
@@ -64,7 +67,7 @@ func newExplain(env Environment) *cobra.Command {
 	return command
 }
 
-// question is what is asked.
+// question is the question of the command line.
 type question struct {
 	// kind is trainjob, podgroup, drain, queue, or "" for the jobs of the file alone.
 	kind  string

@@ -16,10 +16,10 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
-	"github.com/lockstep-project/lockstep/simulator/capture/capturetest"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/explain"
-	"github.com/lockstep-project/lockstep/simulator/session"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture/capturetest"
+	"github.com/lockstep-project/lockstep/simulator/live/session"
 )
 
 // levels is the configuration of the scheduler whose fleet is drawn.
@@ -34,7 +34,7 @@ profiles:
     args: {levels: [{key: example.com/block}, {key: example.com/rack}]}
 `
 
-// lab is a cluster that answers, with what a picture shows and the shipped runtimes.
+// lab is a cluster that answers, with the objects of a picture and the shipped runtimes.
 type lab struct {
 	dir, config string
 	server      *capturetest.Server
@@ -168,7 +168,7 @@ metadata: {name: loose, namespace: default, annotations: {lockstep.dev/gang: "of
 spec: {runtimeRef: {name: torch-distributed}}
 `
 
-func TestExplainJobsWithoutAGang(t *testing.T) {
+func TestExplain_JobsWithoutAGang(t *testing.T) {
 	l := newLab(t, draw(t, "r1: ...."), idle)
 	for name, want := range map[string]struct {
 		code int
@@ -195,8 +195,9 @@ spec:
   trainer: {numNodes: 3, command: [torchrun, train.py], resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
 `
 
-// Two nodes of each rack are free, and three of one are wanted. It would be first in the queue: x comes after it when both wait.
-func TestExplainBeforeSubmitting(t *testing.T) {
+// Two nodes of each rack are free, and three of one are wanted. It would be first in the queue: x follows it when both
+// wait.
+func TestExplain_BeforeSubmitting(t *testing.T) {
 	objects := draw(t, "r1: aaaa .... ....\nr2: bbbb .... ....")
 	l := newLab(t, objects, "")
 	file := l.write(t, "pretrain.yaml", pretrain)
@@ -246,7 +247,7 @@ spec: {taint: {key: example.com/broken, effect: NoSchedule}}
 `
 
 // Nodes publish devices, and a job that is not there yet claims them: its claims are made of their template, wherever that is.
-func TestExplainAJobWithClaimsBeforeSubmitting(t *testing.T) {
+func TestExplain_JobWithClaimsBeforeSubmitting(t *testing.T) {
 	objects := draw(t, "r1: aaaa .... ....")
 	for _, script := range []*datadriven.TestData{
 		{Cmd: "publishes", CmdArgs: []datadriven.CmdArg{{Key: "r1"}}},
@@ -285,7 +286,7 @@ func TestExplainAJobWithClaimsBeforeSubmitting(t *testing.T) {
 }
 
 // The launcher is announced, and its place is planned beside the workers.
-func TestExplainAJobWithALauncher(t *testing.T) {
+func TestExplain_JobWithALauncher(t *testing.T) {
 	l := newLab(t, draw(t, "r1: aa.. ....\nr2: .... ...."), "")
 	file := filepath.Join("..", "..", "manifests", "samples", "deepspeed.yaml")
 	code, out, stderr := l.explain(t, "--with-job", file, "-o", "json")
@@ -318,8 +319,8 @@ func TestExplainAJobWithALauncher(t *testing.T) {
 	}
 }
 
-// What a file says is what the cluster said when it was taken; the instant is that of the file.
-func TestExplainASnapshot(t *testing.T) {
+// The answer for a file is the cluster's when it was taken; the instant is that of the file.
+func TestExplain_ReadsASnapshot(t *testing.T) {
 	objects := draw(t, "r1: aaaa ....")
 	whatiftest.Add(&objects, whatiftest.Wait{Name: "x", Workers: 2, GPUs: 4, Queued: 10})
 	l := newLab(t, objects, "")
@@ -340,7 +341,7 @@ func TestExplainASnapshot(t *testing.T) {
 	}
 }
 
-func TestExplainRefusesInOneLine(t *testing.T) {
+func TestExplain_RefusesInOneLine(t *testing.T) {
 	objects := draw(t, "r1: aaaa ....\nr2: bbbb ....")
 	l := newLab(t, objects, idle)
 	wrong := l.write(t, "wrong.yaml", "# one\n"+strings.Replace(pretrain, "numNodes: 3", "numNodes: 0", 1))

@@ -9,13 +9,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/explain"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
-// listed is how many names an error lists.
+// listed is the number of names that an error lists.
 const listed = 5
 
 // answer answers a question.
@@ -63,7 +64,7 @@ func (s *scene) answer(ctx context.Context, q question) (explain.Answer, error) 
 	return out, nil
 }
 
-// mark is how the pods of a gang name it.
+// mark returns the mark by which the pods of a gang name it.
 func (s *scene) mark(gang types.NamespacedName) *explain.Mark {
 	for _, group := range s.snapshot.PodGroups {
 		if group.Namespace != gang.Namespace || group.Name != gang.Name {
@@ -78,7 +79,7 @@ func (s *scene) mark(gang types.NamespacedName) *explain.Mark {
 	return nil
 }
 
-// changes says what the jobs that were added change for others.
+// changes describes the effect of the added jobs on other gangs.
 func (s *scene) changes(ctx context.Context, after *explain.Forecast) ([]string, error) {
 	if s.before == nil {
 		return nil, nil
@@ -101,13 +102,16 @@ func (s *scene) changes(ctx context.Context, after *explain.Forecast) ([]string,
 	return lines, nil
 }
 
-// meant are the gangs that a question is about, or what is said of a job that has none.
+// meant returns the gangs of a question, or the answer about a job that has no gang.
 func (s *scene) meant(q question) ([]types.NamespacedName, *explain.Job, error) {
 	if q.kind == "" {
 		return s.submitted("")
 	}
 	name := types.NamespacedName{Namespace: s.namespace, Name: q.words[0]}
 	if q.kind == "podgroup" {
+		if job := s.cluster.Owner(name); job != nil && job.Ended() {
+			return nil, s.without(job), nil
+		}
 		return []types.NamespacedName{name}, nil, nil
 	}
 	job := s.cluster.Job(name)
@@ -127,8 +131,15 @@ func (s *scene) meant(q question) ([]types.NamespacedName, *explain.Job, error) 
 	if len(names) > 0 {
 		return names, nil, nil
 	}
+	return nil, s.without(job), nil
+}
+
+// without is the answer about a job that has no gang to ask about.
+func (s *scene) without(job *trainerv1alpha1.TrainJob) *explain.Job {
 	phase, sentence, starts := s.cluster.Why(job)
-	return nil, &explain.Job{Name: name.String(), State: string(phase), Answer: sentence, Starts: starts}, nil
+	return &explain.Job{
+		Name: job.Namespace + "/" + job.Name, State: string(phase), Answer: sentence, Starts: starts,
+	}
 }
 
 // submitted are the gangs of the jobs that were added, or of one of them.
@@ -178,7 +189,7 @@ func (s *scene) notThere(kind string, name types.NamespacedName, cause error) er
 	return &badinput.Error{Where: kind + " " + name.Name, What: what, Mend: mend}
 }
 
-// inSelection says what could have been selected.
+// inSelection adds the valid choices to a selection error.
 func inSelection(err error) error {
 	unclear, ok := errors.AsType[*whatif.SelectionError](err)
 	if !ok {

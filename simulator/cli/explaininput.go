@@ -14,13 +14,13 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/explain/jobs"
-	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
 )
 
-// pluginWithLevels is the plugin whose arguments say what the fleet's levels are.
+// pluginWithLevels is the plugin whose arguments define the fleet's levels.
 const pluginWithLevels = "GangPlacement"
 
 // scene is a cluster about which questions are answered.
@@ -85,7 +85,7 @@ func openScene(ctx context.Context, env Environment, options explainOptions) (*s
 	return s, s.submit(ctx, work)
 }
 
-// complete refuses a snapshot that lacks what the answers are about.
+// complete refuses a snapshot that lacks the kinds on which answers depend.
 func (s *scene) complete(snapshot capture.Snapshot) error {
 	for _, kind := range snapshot.Manifest.Kinds {
 		if kind.Resource == "podgroups" && kind.State == capture.Absent {
@@ -151,7 +151,7 @@ func sourceOf(options explainOptions) string {
 	return "the cluster"
 }
 
-// namespaceOf is what -n says, or the kubeconfig's context; of a snapshot it is default.
+// namespaceOf returns the namespace of -n, or of the kubeconfig's context; of a snapshot it is default.
 func namespaceOf(options explainOptions) string {
 	if options.namespace != "" {
 		return options.namespace
@@ -167,7 +167,7 @@ func namespaceOf(options explainOptions) string {
 	return "default"
 }
 
-// profile is what of a KubeSchedulerConfiguration answers depend on.
+// profile is the part of a KubeSchedulerConfiguration that answers depend on.
 type profile struct {
 	SchedulerName string `json:"schedulerName"`
 	PluginConfig  []struct {

@@ -58,8 +58,8 @@ metadata: {name: own, namespace: default, labels: {lockstep.dev/pod-group: own, 
 spec: {schedulerName: lockstep-scheduler, containers: [{name: main, image: a}]}
 `
 
-// The answer says which mark was read, also for a dialect that only the scheduler's configuration knows, and which marks did not count; live, and from
-// a snapshot.
+// The answer names the mark that was read, also for a dialect that only the scheduler's configuration has, and the
+// marks that did not count; live, and from a snapshot.
 func TestExplain_SaysWhichMarkWasRead(t *testing.T) {
 	row, err := json.Marshal(dialects.Row{
 		Name: "crew", Member: dialects.Keys{Labels: []string{"example.com/crew"}}, Minimum: "1",

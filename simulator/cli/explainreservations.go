@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lockstep-project/lockstep/scheduler/reservations"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/explain"
 	"github.com/lockstep-project/lockstep/simulator/explain/live"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
 // explainReservations lists the reservations of the scheduler that runs.

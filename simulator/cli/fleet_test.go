@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 )
 
 const smallFleet = `apiVersion: simulator.lockstep.dev/v1alpha1
@@ -37,7 +37,7 @@ func writeFleet(t *testing.T) string {
 	return file
 }
 
-func TestFleetListIsATableOrOneObject(t *testing.T) {
+func TestFleetList_PrintsTableOrOneObject(t *testing.T) {
 	code, out, stderr := execute(t, "fleet", "list", "-o", "json")
 	var answer struct {
 		Fleets []struct {
@@ -63,7 +63,7 @@ func TestFleetListIsATableOrOneObject(t *testing.T) {
 	}
 }
 
-func TestFleetShowSaysWhatIsInAFleet(t *testing.T) {
+func TestFleetShow_PrintsLevelsAndNodes(t *testing.T) {
 	file := writeFleet(t)
 	code, out, stderr := execute(t, "fleet", "show", file)
 	want := `small: 3 nodes, 17 accelerators, 1 cordoned
@@ -97,8 +97,8 @@ device classes: dranet.net, gpu.nvidia.com, mig.nvidia.com
 	}
 }
 
-// What is generated is shown as the fleet that it was generated from, and generated again it has the same bytes.
-func TestFleetGenerateWritesWhatUpReads(t *testing.T) {
+// A generated fleet is shown as its source is, and generated again it has the same bytes.
+func TestFleetGenerate_WritesWhatUpReads(t *testing.T) {
 	file := writeFleet(t)
 	written := filepath.Join(t.TempDir(), "small.yaml")
 	code, out, stderr := execute(t, "fleet", "generate", file, "-o", written)
@@ -119,8 +119,8 @@ func TestFleetGenerateWritesWhatUpReads(t *testing.T) {
 	}
 }
 
-// A file that is there is kept, and nothing is left beside it, when the fleet cannot be used.
-func TestFleetGenerateLeavesNoHalfFile(t *testing.T) {
+// An existing file is left unchanged, and nothing is left beside it, when the fleet cannot be used.
+func TestFleetGenerate_LeavesNoHalfFile(t *testing.T) {
 	dir := t.TempDir()
 	bad, kept := filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "kept.yaml")
 	for file, text := range map[string]string{
@@ -143,18 +143,18 @@ func TestFleetGenerateLeavesNoHalfFile(t *testing.T) {
 	}
 }
 
-func TestFleetRefusesInOneLine(t *testing.T) {
+func TestFleet_RefusesInOneLine(t *testing.T) {
 	file := writeFleet(t)
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"fleet", "show", "c99"}, `fleet "c99": there is no built-in fleet and no file of that name`},
-		{[]string{"fleet", "show"}, "lockstep fleet show: accepts 1 arg(s), received 0"},
+		{[]string{"fleet", "show"}, "fleet show: accepts 1 arg(s), received 0"},
 		{[]string{"fleet", "show", "c1", "-o", "yaml"}, "-o yaml: there is no such form; use text or json"},
 		{[]string{"fleet", "list", "-o", "yaml"}, "-o yaml: there is no such form; use text or json"},
-		{[]string{"fleet", "list", "c1"}, "lockstep fleet list: "},
-		{[]string{"fleet", "lst"}, "lockstep fleet: "},
+		{[]string{"fleet", "list", "c1"}, "fleet list: "},
+		{[]string{"fleet", "lst"}, "fleet: "},
 		{[]string{"fleet", "generate", file}, "-o: no file is named; add -o fleet.yaml"},
 		{[]string{"fleet", "generate", file, "-o", "small.yaml.gz"}, "-o small.yaml.gz: fleets are not read from compressed files"},
 		{[]string{"fleet", "generate", file, "-o", t.TempDir()}, "it is a directory; name a file"},

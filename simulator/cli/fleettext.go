@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 )
 
 // builtinFleet is a built-in fleet in a list.
@@ -108,7 +108,7 @@ func groupRows(s fleet.Survey) [][]string {
 	return rows
 }
 
-// capacityText leaves out what is of no interest here: the bound on pods, and disks.
+// capacityText omits the pod limit and disks.
 func capacityText(capacity map[string]string) string {
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(capacity)) {

@@ -54,7 +54,7 @@ func newCleanup(env Environment) *cobra.Command {
 	return command
 }
 
-// onCluster does something to a cluster, and prints what it says.
+// onCluster runs an operation on a cluster, and prints its messages.
 func onCluster(
 	ctx context.Context,
 	env Environment,

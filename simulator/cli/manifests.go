@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/release"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
 // manifestsOptions are the flags of lockstep manifests.

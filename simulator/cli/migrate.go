@@ -15,9 +15,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/migrate"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/movein"
-	"github.com/lockstep-project/lockstep/simulator/yamlfile"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/movein"
+	"github.com/lockstep-project/lockstep/simulator/inputs/yamlfile"
 )
 
 // standardInput is the file name that means standard input.

@@ -23,7 +23,7 @@ spec:
       template: {spec: {containers: [{name: pytorch, image: a, command: [torchrun, train.py]}]}}
 `
 
-func TestMigratePrintsObjectsAndNotes(t *testing.T) {
+func TestMigrate_PrintsObjectsAndNotes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.yaml")
 	list := "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Namespace\n  metadata: {name: team-a}\n---\n"
 	if err := os.WriteFile(file, []byte(list+oldJob), 0o600); err != nil {
@@ -47,7 +47,7 @@ func TestMigratePrintsObjectsAndNotes(t *testing.T) {
 	}
 }
 
-func TestMigrateReadsStandardInput(t *testing.T) {
+func TestMigrate_ReadsStandardInput(t *testing.T) {
 	var out, notes bytes.Buffer
 	code := cli.Run(t.Context(), []string{"migrate", "-"}, cli.Environment{
 		In: strings.NewReader(oldJob), Out: &out, Err: &notes, Clock: clock.RealClock{},
@@ -57,8 +57,8 @@ func TestMigrateReadsStandardInput(t *testing.T) {
 	}
 }
 
-// A file that cannot be migrated keeps all of the run from being printed: half of it would be applied as if it were all.
-func TestMigrateRefusesInOneLine(t *testing.T) {
+// A file that cannot be migrated prevents all output of the run: a part of it would be applied as if it were all.
+func TestMigrate_RefusesInOneLine(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -73,7 +73,7 @@ func TestMigrateRefusesInOneLine(t *testing.T) {
 		args []string
 		want []string // in this order, in the one line
 	}{
-		{"no file", []string{"migrate"}, []string{"lockstep migrate: ", "--help"}},
+		{"no file", []string{"migrate"}, []string{"migrate: ", "--help"}},
 		{"no such file", []string{"migrate", good, filepath.Join(dir, "none.yaml")}, []string{"none.yaml: ", "no such file"}},
 		{"no standard input", []string{"migrate", "-"}, []string{"-: ", "name a file"}},
 		{"torn YAML", []string{"migrate", write("torn.yaml", oldJob+"---\nkind: [")}, []string{"torn.yaml:1", "not YAML"}},

@@ -4,72 +4,31 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/page"
 )
 
 var rewrite = flag.Bool("rewrite-page", false, "write the outputs of commands over those of the page")
 
 // TestMovingInPage runs the commands of docs/moving-in.md on its manifests: their outputs are those of the page.
 func TestMovingInPage(t *testing.T) {
-	page, err := filepath.Abs("../../docs/moving-in.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	for _, file := range regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(string(content), -1) {
-		if err := os.WriteFile(file[1], []byte(file[2]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	block := regexp.MustCompile("(?s)```\n\\$ lockstep ([^\n]*)\n(.*?)```")
-	if n := len(block.FindAllString(string(content), -1)); n < 3 {
-		t.Fatalf("the page has %d commands", n)
-	}
-	got := block.ReplaceAllStringFunc(string(content), func(text string) string {
-		command := block.FindStringSubmatch(text)[1]
-		words := strings.Fields(command)
-		hidden, last := "", 0 // the output that a file takes, and the lines of tail
-		for i, word := range words {
-			if strings.Contains(word, ">") {
-				last, _ = strconv.Atoi(strings.TrimPrefix(words[len(words)-1], "-"))
-				hidden, words = word, words[:i]
-				break
-			}
-		}
-		_, out, notes := execute(t, words...)
-		if lines := strings.SplitAfter(strings.TrimSuffix(out, "\n"), "\n"); last > 0 {
-			out = strings.Join(lines[len(lines)-last:], "") + "\n"
-		}
-		switch hidden {
-		case ">":
-			out = ""
-		case "2>":
-			notes = ""
-		}
-		return "```\n$ lockstep " + command + "\n" + out + notes + "```"
-	})
-	if *rewrite {
-		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if got != string(content) {
-		t.Errorf("docs/moving-in.md is out of date: go test ./simulator/cli -run TestMovingInPage -rewrite-page")
+	moving := page.Page{
+		File: "docs/moving-in.md", Write: *rewrite, Mend: "go test ./simulator/cli -run TestMovingInPage -rewrite-page",
 	}
 	const most = 80
-	if lines := strings.Count(got, "\n"); lines > most {
+	if lines := moving.Lines(t); lines > most {
 		t.Errorf("the page has %d lines, want at most %d", lines, most)
 	}
+	moving.Play(t, func(words []string) (out, notes string) {
+		_, out, notes = execute(t, words...)
+		return out, notes
+	})
 }
 
 // Both kinds of migration meet in one object: a PyTorchJob of KAI becomes a TrainJob of Lockstep's, and its notes are in the order of its lines.
-func TestMigrateReadsOtherSchedulers(t *testing.T) {
+func TestMigrate_ReadsOtherSchedulers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)

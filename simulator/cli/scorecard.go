@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/schedulers"
+	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
+	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
 func allSchedulers() string { return strings.Join(schedulers.Names(), ", ") }
@@ -19,7 +19,7 @@ func allSchedulers() string { return strings.Join(schedulers.Names(), ", ") }
 func writeCard(out io.Writer, card measure.Scorecard) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	say := func(what, format string, values ...any) {
-		_, _ = fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, values...)) // Flush tells
+		_, _ = fmt.Fprintf(t, "%s\t%s\n", what, fmt.Sprintf(format, values...)) // Flush reports errors
 	}
 	say("scheduler", "%s, engine %s, seed %d, commit %s, configuration %s",
 		card.Scheduler, card.Engine, card.Seed, card.Commit, card.ConfigHash)
@@ -73,7 +73,7 @@ func writeGangs(say func(what, format string, values ...any), card measure.Score
 		"%d split, %d rank inversions (%d starts looked at)",
 		card.Quality.MeanQ, card.Quality.P05Q, card.ByGPUHours.Q, card.Quality.MeanGap, card.Quality.P95Gap,
 		card.Quality.Split, card.Quality.RankInversions, card.Quality.Samples)
-	say("in use", "mean %s, while somebody waits %s, peak %s",
+	say("in use", "mean %s, while jobs wait %s, peak %s",
 		percent(card.Utilization.Mean), percent(card.Utilization.BusyMean), percent(card.Utilization.Peak))
 	say("fragmentation", "mean %s, end %s of what is free; largest gang that could start: mean %s, least %s GPUs",
 		percent(card.Fragmentation.Mean), percent(card.Fragmentation.End),
@@ -91,7 +91,7 @@ func writeGangs(say func(what, format string, values ...any), card measure.Score
 	}
 }
 
-// writeShared is the part about pods that share GPUs and come without time.
+// writeShared is the part about pods that share GPUs and arrive without times.
 func writeShared(say func(what, format string, values ...any), card measure.Scorecard) {
 	say("pods", "%d came, %d placed, %d dropped", card.Gangs.Submitted, card.Gangs.Placed, card.Gangs.Pending)
 	marks := make([]int, 0, len(card.AllocationAtArrival))
@@ -107,7 +107,7 @@ func writeShared(say func(what, format string, values ...any), card measure.Scor
 	}
 }
 
-// number prints a number with three digits that mean something, and whole ones as they are.
+// number prints a number with three digits that mean something, and whole ones unchanged.
 func number(x float64) string {
 	switch {
 	case x == float64(int64(x)) || x >= 1000 || x <= -1000:

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/experiment"
-	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/progress"
-	"github.com/lockstep-project/lockstep/simulator/schedulers"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
+	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/score/measure"
+	"github.com/lockstep-project/lockstep/simulator/score/progress"
 )
 
 // replayOptions are the flags that simulate and compare have in common.
@@ -195,7 +195,8 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 	return nil
 }
 
-// failed reports whether work was left, or a rule broken. Of workloads without time more comes than there is room for.
+// failed reports whether work was left unplaced, or a rule was broken. Workloads without arrival times may exceed the
+// fleet's capacity.
 func failed(card measure.Scorecard) bool {
 	v := card.Violations
 	return card.AllocationAtArrival == nil && card.Gangs.Pending > 0 ||
@@ -209,7 +210,7 @@ func (o *simulateOptions) print(out io.Writer, card measure.Scorecard) error {
 	return writeCard(out, card)
 }
 
-// pointTo says where the results are, once all of them are there.
+// pointTo prints the path of the results, once all of them are there.
 func (o *simulateOptions) pointTo(out io.Writer) error {
 	if o.out == "" || o.output == "json" {
 		return nil

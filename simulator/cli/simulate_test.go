@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/compare"
-	"github.com/lockstep-project/lockstep/simulator/cost"
-	"github.com/lockstep-project/lockstep/simulator/measure"
-	"github.com/lockstep-project/lockstep/simulator/openb"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
+	"github.com/lockstep-project/lockstep/simulator/policy/openb"
+	"github.com/lockstep-project/lockstep/simulator/score/compare"
+	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
 // card plays a run and reads the one object that it prints.
@@ -32,7 +32,7 @@ func card(t *testing.T, wantCode int, args ...string) measure.Scorecard {
 
 // NVIDIA's gangs fill 32 nodes nine times over, if they are taken in their order. Both engines do; the real scheduler gathers
 // changes for 50 ms before it asks again.
-func TestSimulatePlaysTheGangsThatFitPerfectly(t *testing.T) {
+func TestSimulate_PacksKnavigatorPerfectly(t *testing.T) {
 	for engine, late := range map[string]float64{"direct": 0, "kube": 9 * 0.05} {
 		c := card(t, 0, "--fleet=knavigator-32", "--trace=knavigator-53", "--engine="+engine)
 		if c.Engine != engine || c.Scheduler != "lockstep" || c.Fleet != "knavigator-32" || c.Trace != "knavigator-53" {
@@ -51,7 +51,7 @@ func TestSimulatePlaysTheGangsThatFitPerfectly(t *testing.T) {
 	}
 }
 
-// What costs time is recorded and printed, and nothing of it is there if nothing does.
+// The costs of time are recorded and printed, and nothing of them is there if nothing costs time.
 func TestSimulate_Costs(t *testing.T) {
 	args := []string{"--fleet=knavigator-32", "--trace=knavigator-53", "--scheduler=random"}
 	if c := card(t, 0, args...); c.Costs != nil {
@@ -72,7 +72,7 @@ func TestSimulate_Costs(t *testing.T) {
 }
 
 // The names of the scorecard's fields are a contract with scripts.
-func TestTheScorecardHasTheFieldsOfTheContract(t *testing.T) {
+func TestSimulate_ScorecardHasContractFields(t *testing.T) {
 	_, out, _ := execute(t, "simulate", "--fleet=knavigator-32", "--trace=knavigator-53", "--progress=none", "-o=json")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
@@ -102,7 +102,7 @@ func TestTheScorecardHasTheFieldsOfTheContract(t *testing.T) {
 }
 
 // A run twice is the same run: the same events, byte by byte, from either engine.
-func TestTheSameSeedTwiceIsTheSameLog(t *testing.T) {
+func TestSimulate_SameSeedGivesSameLog(t *testing.T) {
 	for _, args := range [][]string{
 		{"--fleet=h100-128", "--trace=fragment-then-gang", "--estimates=2", "--seed=7"},
 		{"--fleet=knavigator-32", "--trace=knavigator-53", "--engine=kube"},
@@ -130,7 +130,7 @@ func TestTheSameSeedTwiceIsTheSameLog(t *testing.T) {
 }
 
 // Work that is left is exit code 1, and so is a rule that is broken.
-func TestSimulateFailsIfWorkIsLeftOrARuleBroken(t *testing.T) {
+func TestSimulate_FailsOnWorkLeftOrBrokenRule(t *testing.T) {
 	write := func(job string) string {
 		path := filepath.Join(t.TempDir(), "trace.jsonl")
 		if err := os.WriteFile(path, []byte(job), 0o600); err != nil {
@@ -165,8 +165,8 @@ func compared(t *testing.T, args ...string) compare.Table {
 	return table
 }
 
-// A large gang under a stream of small ones: who lets everybody pass lets it wait until the stream ends.
-func TestCompareShowsWhoStarves(t *testing.T) {
+// A large gang under a stream of small ones: a scheduler without reservations lets it wait until the stream ends.
+func TestCompare_ShowsStarvation(t *testing.T) {
 	table := compared(t, "--fleet=h100-128", "--trace=starving-512", "--estimates=3",
 		"--schedulers=lockstep,first-fit", "--seeds=1,2")
 	for _, row := range table.Rows {
@@ -181,8 +181,8 @@ func TestCompareShowsWhoStarves(t *testing.T) {
 }
 
 // The experiment of the FGD paper by the command that users would type: one of the lists, and three seeds of the ten.
-func TestComparePlaysOpenb(t *testing.T) {
-	const folder = "../trace/testdata/openb/"
+func TestCompare_PlaysOpenb(t *testing.T) {
+	const folder = "../inputs/trace/testdata/openb/"
 	list := folder + "openb_pod_list_gpuspec33.csv.gz"
 	table := compared(t, "--fleet=openb:"+folder+"openb_node_list_gpu_node.csv.gz", "--trace=openb:"+list,
 		"--schedulers=random,dot-product,gpu-clustering,gpu-packing,best-fit,fgd", "--seeds=42,43,44")
@@ -203,7 +203,7 @@ func TestComparePlaysOpenb(t *testing.T) {
 }
 
 // With a directory, a contest leaves a page, and results that can be compared again, though not with those of other inputs.
-func TestResultsAreComparedAgain(t *testing.T) {
+func TestCompare_ReadsEarlierResults(t *testing.T) {
 	dir := t.TempDir()
 	compared(t, "--fleet=knavigator-32", "--trace=knavigator-53", "--schedulers=lockstep,slurm-block",
 		"--seeds=1", "--out="+dir)
@@ -231,7 +231,7 @@ func TestResultsAreComparedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePlayedIsRefused(t *testing.T) {
+func TestSimulate_RefusesUnplayableInput(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
 )
 
 // standardOutput is the file name that means standard output.
@@ -36,11 +36,12 @@ func newSnapshot(env Environment) *cobra.Command {
 			"the file on.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error {
+			options.kubeconfig = orHeld(env, options.kubeconfig)
 			return runSnapshot(command.Context(), env, options)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.kubeconfig, "kubeconfig", "", "the cluster (default $KUBECONFIG, then ~/.kube/config)")
+	flags.StringVar(&options.kubeconfig, "kubeconfig", "", kubeconfigOrHeld)
 	flags.BoolVar(
 		&options.anonymize,
 		"anonymize",
@@ -108,7 +109,7 @@ func clientConfig(file string) (*rest.Config, error) {
 	}
 }
 
-// summary says what is in a snapshot: what there is any of, and what the server does not serve.
+// summary lists the captured kinds that have objects, and the kinds that the server does not serve.
 func summary(manifest capture.Manifest) string {
 	var captured, absent []string
 	for _, kind := range manifest.Kinds {

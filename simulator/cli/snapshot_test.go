@@ -10,8 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/capture/capturetest"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture/capturetest"
 )
 
 const twoNodes = `apiVersion: v1
@@ -29,7 +29,7 @@ spec: {containers: [{name: c, image: i}]}
 status: {phase: Failed}
 `
 
-func TestSnapshotIsSavedAndSaid(t *testing.T) {
+func TestSnapshot_SavesFileAndPrintsSummary(t *testing.T) {
 	server := capturetest.New(t, twoNodes)
 	t.Setenv("KUBECONFIG", server.Kubeconfig(t))
 	for _, name := range []string{"c.snapshot.json.gz", "c.json"} {
@@ -59,7 +59,7 @@ func TestSnapshotIsSavedAndSaid(t *testing.T) {
 	}
 }
 
-func TestSnapshotRefusesInOneLine(t *testing.T) {
+func TestSnapshot_RefusesInOneLine(t *testing.T) {
 	dir := t.TempDir()
 	server := capturetest.New(t, twoNodes)
 	server.Fail = func(resource string, _ int) (int, metav1.StatusReason) {
@@ -99,7 +99,7 @@ func TestSnapshotRefusesInOneLine(t *testing.T) {
 		want []string // in this order, in the one line
 	}{
 		{"no file", []string{"--kubeconfig", config}, []string{"-o: ", "add -o"}},
-		{"an argument", []string{"c.json"}, []string{"lockstep snapshot: ", "--help"}},
+		{"an argument", []string{"c.json"}, []string{"snapshot: ", "--help"}},
 		{"no kubeconfig", []string{"-o", file}, []string{filepath.Join(dir, "none"), "--kubeconfig", "KUBECONFIG"}},
 		{"no such kubeconfig", []string{"--kubeconfig", filepath.Join(dir, "gone"), "-o", file}, []string{"--kubeconfig ", "gone: ", "no such file"}},
 		{"a torn kubeconfig", []string{"--kubeconfig", torn, "-o", file}, []string{"--kubeconfig ", "torn: "}},
@@ -130,7 +130,7 @@ func TestSnapshotRefusesInOneLine(t *testing.T) {
 }
 
 // A server that dies on the way is a fault, not bad input, and leaves no file.
-func TestSnapshotThatBreaksLeavesNothing(t *testing.T) {
+func TestSnapshot_LeavesNoFileOnServerFault(t *testing.T) {
 	server := capturetest.New(t, twoNodes)
 	server.Fail = func(resource string, _ int) (int, metav1.StatusReason) {
 		if resource == "services" {

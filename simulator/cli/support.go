@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lockstep-project/lockstep/manifests/release"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/support"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/live/support"
 )
 
 // supportOptions are the flags of lockstep support-bundle.

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
-	"github.com/lockstep-project/lockstep/simulator/session"
-	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/session"
 )
 
 // upOptions are the flags of lockstep up.
@@ -84,7 +84,7 @@ func newUp(env Environment) *cobra.Command {
 	flags.StringVar(
 		&options.dir,
 		"dir",
-		".lockstep",
+		stateDir,
 		"the state directory: kubeconfig, logs, data; emptied at the start",
 	)
 	flags.StringVarP(&options.output, "output", "o", "text", "the answer's form: text or json")
@@ -191,7 +191,7 @@ func (u up) runOn(ctx context.Context, start func(cluster.Options) (*cluster.Clu
 	return u.runJobs(ctx, c, machines, jobs, catalog)
 }
 
-// workload loads what is to be run and refuses what cannot be, before anything is built or started.
+// workload loads the objects to run, and rejects unsupported ones before anything is built or started.
 func (u up) workload() (workload.Workload, session.Catalog, error) {
 	catalog, err := session.ShippedRuntimes()
 	if err != nil {
@@ -302,14 +302,15 @@ func (u up) print(report outcome.Report) error {
 		return nil
 	}
 	file, isFile := u.env.Out.(*os.File)
-	style := outcome.Style{Color: isFile && term.IsTerminal(int(file.Fd()))}
+	colored := isFile && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" // no-color.org
+	style := outcome.Style{Color: colored}
 	if err := outcome.WriteTable(u.env.Out, report, style); err != nil {
 		return err
 	}
 	return nil
 }
 
-// say tells of progress, with the seconds since the start.
+// say prints progress, with the seconds since the start.
 func (u up) say(line string) {
 	_, _ = fmt.Fprintf(u.env.Err, "%4.0fs  %s\n", u.env.Clock.Since(u.started).Seconds(), line) // progress may be lost
 }

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/cluster/relay"
-	"github.com/lockstep-project/lockstep/simulator/realnode"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/relay"
+	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
-// Real nodes have a label by which jobs choose them, and a taint that keeps away what is for fake ones: their images are not there.
+// Real nodes have a label by which jobs choose them, and a taint against pods for fake nodes, whose images they lack.
 const (
 	realLabel = "simulator.lockstep.dev/node"
 	realValue = "real"
@@ -35,7 +35,7 @@ func supervise(ctx context.Context) (code int, is bool) {
 	return realnode.Main(ctx, nil, nil), true
 }
 
-// runReal runs the command in namespaces of its own. What is outside is the API server's port, and the state directory.
+// runReal runs the command in namespaces of its own. Only the API server's port and the state directory are outside.
 func (u up) runReal(ctx context.Context) error {
 	var door *net.TCPListener
 	if !realnode.Again() {
@@ -56,8 +56,8 @@ func (u up) runReal(ctx context.Context) error {
 	return failed
 }
 
-// prepareReal does what needs the network and the user outside: it looks for the programs of real nodes, builds what is missing, and opens the
-// API server's port.
+// prepareReal does the work that needs the network and the user outside: it looks for the programs of real nodes,
+// builds missing ones, and opens the API server's port.
 func (u up) prepareReal(ctx context.Context) (*net.TCPListener, error) {
 	where := "--nodes " + u.options.nodes
 	if os.Geteuid() != 0 {

@@ -5,7 +5,7 @@ package cli
 import (
 	"context"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
 // supervise reports that this process supervises nothing.

@@ -1,3 +1,4 @@
-// Package engine says what plays a scenario, and how what happens is told. The packages below it do: direct drives
-// contention.Machine, kube steps the real kube-scheduler. A scenario that is played twice gives equal events, whatever the machine.
+// Package engine defines the player of a scenario and the events that it reports. Package direct drives
+// contention.Machine, package kube steps the real kube-scheduler. A scenario that is played twice gives equal events on
+// any machine.
 package engine

@@ -4,19 +4,19 @@ import (
 	"time"
 )
 
-// Answer is what `lockstep explain -o json` prints: one object. Of Gangs, Queue and Drain there is the one that was asked for. Names
-// of gangs, pods and budgets are namespace/name; instants are RFC 3339; what is not known is not there.
+// Answer is the output of `lockstep explain -o json`: one object. Of Gangs, Queue and Drain it has the requested one.
+// Names of gangs, pods and budgets are namespace/name; instants are RFC 3339; unknown values are omitted.
 type Answer struct {
 	// At is the instant for which the answer is: now, or when the snapshot was taken.
 	At time.Time `json:"at"`
-	// Job says what becomes of the TrainJob of the question, if that does not depend on gangs.
+	// Job describes the TrainJob of the question, if the answer does not depend on gangs.
 	Job *Job `json:"job,omitempty"`
 	// Gangs are those of the question.
 	Gangs []Gang `json:"gangs,omitempty"`
 	// Queue is all gangs that wait, in the queue's order, and then those that are not in it because they are incomplete.
 	Queue *Queue `json:"queue,omitempty"`
 	Drain *Drain `json:"drain,omitempty"`
-	// Notes are what else is to be known: what a snapshot does not hold, what an addition assumes.
+	// Notes are further facts: kinds that a snapshot lacks, assumptions of an addition.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -28,7 +28,7 @@ type Job struct {
 	State string `json:"state"`
 	// Answer is one sentence.
 	Answer string `json:"answer"`
-	// Starts says that nothing of the job waits.
+	// Starts is set if nothing of the job waits.
 	Starts bool `json:"starts"`
 }
 
@@ -39,7 +39,7 @@ type Gang struct {
 	State string `json:"state"`
 	// Answer is one sentence.
 	Answer string `json:"answer"`
-	// Starts says that the gang runs, or that the scheduler starts it in its next cycle.
+	// Starts is set if the gang runs, or if the scheduler starts it in its next cycle.
 	Starts bool `json:"starts"`
 	// Position is its place in the queue, 1 for the first; not there if it is not in it.
 	Position int       `json:"position,omitempty"`
@@ -49,17 +49,17 @@ type Gang struct {
 	Members int `json:"members"`
 	Needed  int `json:"needed"`
 	Running int `json:"running"`
-	// Accelerators is how many devices they ask for.
+	// Accelerators is the number of devices that they request.
 	Accelerators int64 `json:"accelerators"`
-	// Mark is how its pods name it; not there if they name their PodGroup themselves, and nothing else.
+	// Mark is the mark by which its pods name it; not there if they name their PodGroup themselves, and nothing else.
 	Mark *Mark `json:"mark,omitempty"`
-	// Where it is, or goes.
+	// Where it is placed, now or later.
 	Where *Where `json:"where,omitempty"`
-	// Problem is what is wrong with what it asks for.
+	// Problem is the fault of its request.
 	Problem   string     `json:"problem,omitempty"`
 	Missing   *Missing   `json:"missing,omitempty"`
 	Shortfall *Shortfall `json:"shortfall,omitempty"`
-	// Reserved is the place that is reserved for it, Behind what is reserved for others if it fits but for that.
+	// Reserved is its own reservation. Behind lists the reservations of other gangs that alone prevent its start.
 	Reserved *Reserved `json:"reserved,omitempty"`
 	Behind   *Behind   `json:"behind,omitempty"`
 	// Services are the services that hold accelerators, most first, if no end makes room for it.
@@ -70,10 +70,10 @@ type Gang struct {
 	After []string `json:"after,omitempty"`
 	// Passes are the gangs whose reserved places it uses without delaying them.
 	Passes []string `json:"passes,omitempty"`
-	// Preemption is what it evicts; else NoVictims says why it evicts nothing.
+	// Preemption lists its victims; else NoVictims is the reason why it evicts nothing.
 	Preemption *Preemption `json:"preemption,omitempty"`
 	NoVictims  string      `json:"no_victims,omitempty"`
-	// Start is when it is expected to start; not there if it runs.
+	// Start is its expected start; not there if it runs.
 	Start *Start `json:"expected_start,omitempty"`
 }
 
@@ -98,17 +98,17 @@ type Rank struct {
 	path    string
 }
 
-// Missing is why a gang is incomplete.
+// Missing is the reason for which a gang is incomplete.
 type Missing struct {
 	Exist int `json:"exist"`
-	// Indexes are the completion indexes that no pod has, where pods are told apart by these.
+	// Indexes are the completion indexes without a pod, where completion indexes identify pods.
 	Indexes []int `json:"indexes,omitempty"`
-	// Gates are scheduling gates and how many pods each holds back.
+	// Gates are scheduling gates and the number of pods that each holds back.
 	Gates   map[string]int `json:"gates,omitempty"`
 	Leaving int            `json:"leaving,omitempty"`
 }
 
-// Shortfall is what the fleet lacks.
+// Shortfall is the fleet's deficit.
 type Shortfall struct {
 	// Text is the scheduler's own sentence.
 	Text string `json:"text"`
@@ -117,17 +117,17 @@ type Shortfall struct {
 	Members int    `json:"members"`
 	// Nearest are the domains that hold most of them, best first.
 	Nearest []Near `json:"nearest,omitempty"`
-	// Barred is on how many nodes which rule forbids a member, Full how many have no room for one, Open how many have, Outside how
-	// many have no label of the level.
+	// Barred is the number of nodes from which each rule bars a member, Full the number without room for one, Open the
+	// number with room, Outside the number without a label of the level.
 	Barred  map[string]int `json:"barred,omitempty"`
 	Full    int            `json:"full"`
 	Open    int            `json:"open"`
 	Outside int            `json:"outside"`
-	// Never says that it would not fit an empty fleet either.
+	// Never is set if the gang would not fit an empty fleet either.
 	Never bool `json:"never"`
 }
 
-// Near is a domain that comes close.
+// Near is a domain that nearly fits.
 type Near struct {
 	Domain string `json:"domain"`
 	Holds  int    `json:"holds"`
@@ -139,10 +139,10 @@ type Reserved struct {
 	For string `json:"for"`
 	// Reason is head, preemption, start, late-member or move.
 	Reason string `json:"reason"`
-	// At is when it is free, as far as that is known; Estimated says that an end is assumed.
+	// At is the time at which it is free, as far as that is known; Estimated says that an end is assumed.
 	At        *time.Time `json:"at,omitempty"`
 	Estimated bool       `json:"estimated,omitempty"`
-	// Open says that others may use the place: too many accelerators would idle until it is free.
+	// Open is set if others may use the place: too many accelerators would idle until it is free.
 	Open  bool  `json:"open,omitempty"`
 	Where Where `json:"where"`
 	// WaitsFor are the units whose ends make the room, the last first.
@@ -152,10 +152,10 @@ type Reserved struct {
 // Waited is a unit whose end a gang waits for.
 type Waited struct {
 	Name string `json:"name"`
-	// Pod says that it is a pod in no gang.
+	// Pod is set for a pod in no gang.
 	Pod bool `json:"pod,omitempty"`
-	// End is when it ends. Estimated says that this is not known: it is assumed to run as long again as it has, at least ten minutes.
-	// Overdue says that it is known, and has passed.
+	// End is the time of its end. Estimated says that this is not known: it is assumed to run as long again as it has, at least ten
+	// minutes. Overdue says that it is known, and has passed.
 	End          *time.Time `json:"end,omitempty"`
 	Estimated    bool       `json:"estimated,omitempty"`
 	Overdue      bool       `json:"overdue,omitempty"`
@@ -172,7 +172,7 @@ type Sweep struct {
 	Limit   int `json:"limit"`
 }
 
-// Behind is why a gang waits that fits but for places that are reserved for others.
+// Behind explains the wait of a gang that fits but for places that are reserved for others.
 type Behind struct {
 	// Reserved are these places, in the order of the queue.
 	Reserved []Reserved `json:"reserved"`
@@ -181,12 +181,12 @@ type Behind struct {
 	End *time.Time `json:"end,omitempty"`
 }
 
-// Preemption is what its start costs others.
+// Preemption is the cost of its start for others.
 type Preemption struct {
 	Victims []Victim `json:"victims"`
 	// LostHours are accelerator-hours of work.
 	LostHours float64 `json:"lost_accelerator_hours"`
-	// Cheapest says that no victims lose less.
+	// Cheapest is set if no victims lose less.
 	Cheapest bool `json:"cheapest"`
 	// Exceeded are PodDisruptionBudgets that allow less.
 	Exceeded []string `json:"exceeded_budgets,omitempty"`
@@ -204,32 +204,33 @@ type Victim struct {
 	Leaving bool `json:"leaving,omitempty"`
 }
 
-// Start is when a gang is expected to start, if what runs ends when it is expected to.
+// Start is the expected start of a gang, if running workloads end as expected.
 type Start struct {
 	At *time.Time `json:"at,omitempty"`
-	// Text says it in words, and why it is not known if it is not.
+	// Text is the start in words, or the reason why it is unknown.
 	Text string `json:"text"`
-	// Usually is what the scheduler said by earlier waits, if it learns run times and the last of the instants is to come.
+	// Usually is the scheduler's forecast from earlier waits, if it learns run times and the last of the instants is in
+	// the future.
 	Usually *Usually `json:"usually,omitempty"`
 }
 
-// Usually is when waits such as a gang's end: eight in ten between From and Until, half of them by Half.
+// Usually holds the ends of waits such as a gang's: eight in ten between From and Until, half of them by Half.
 type Usually struct {
 	From  time.Time `json:"from"`
 	Half  time.Time `json:"half"`
 	Until time.Time `json:"until"`
 }
 
-// Queue is what waits.
+// Queue lists the waiting workloads.
 type Queue struct {
 	Gangs []Gang `json:"gangs"`
 }
 
-// Drain is what the drain of nodes does.
+// Drain is the effect of the drain of nodes.
 type Drain struct {
 	Answer string   `json:"answer"`
 	Nodes  []string `json:"nodes"`
-	// Settled says that all that is displaced has a place elsewhere, as far as our scheduler decides.
+	// Settled is set if all displaced units have a place elsewhere, as far as our scheduler decides.
 	Settled bool   `json:"settled"`
 	Moves   []Move `json:"displaced"`
 	// Stay is the number of pods that stay: those of DaemonSets, and static ones.
@@ -238,7 +239,7 @@ type Drain struct {
 	Exceeded  []string `json:"exceeded_budgets,omitempty"`
 }
 
-// Move is what becomes of a gang or a pod that is displaced.
+// Move is the outcome of a gang or a pod that is displaced.
 type Move struct {
 	Name string `json:"name"`
 	Pod  bool   `json:"pod,omitempty"`
@@ -247,7 +248,7 @@ type Move struct {
 	Drained      []string `json:"drained"`
 	Accelerators int64    `json:"accelerators"`
 	LostHours    float64  `json:"lost_accelerator_hours"`
-	// Forever says that no controller creates the pod again.
+	// Forever is set if no controller creates the pod again.
 	Forever bool `json:"forever,omitempty"`
 	// Then is the answer about it on the fleet without these nodes.
 	Then Gang `json:"then"`

@@ -11,7 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// About is the answer about a gang. The forecast may be nil; then only what the verdict itself tells is said of its start.
+// About is the answer about a gang. The forecast may be nil; then only the verdict's own information about its start is
+// included.
 func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 	g := Gang{
 		Name: v.Gang.Name.String(), State: string(v.State), Starts: v.Starts(), Position: v.Gang.Position,
@@ -131,7 +132,7 @@ func namesOf(gangs []types.NamespacedName) []string {
 	return names
 }
 
-// unitName tells a gang from a single pod, which has a slash after its name.
+// unitName returns the name of a gang or single pod, and whether it is a single pod, which has a slash after its name.
 func unitName(name string) (string, bool) { return strings.CutSuffix(name, "/") }
 
 func preemptionOf(p whatif.Preemption) *Preemption {

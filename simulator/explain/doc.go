@@ -1,3 +1,4 @@
-// Package explain says in words, and as JSON, what package whatif found out about the scheduler: why a gang waits and until when, where it
-// would go, what a drain would do. Text begins with the answer; evidence follows, in the sentences of the decision core.
+// Package explain describes in words, and as JSON, the findings of package whatif about the scheduler: why a gang waits
+// and until when, its expected place, the effect of a drain. Text begins with the answer; evidence follows, in the
+// sentences of the decision core.
 package explain

@@ -17,11 +17,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// howToTell is what makes an end known.
+// howToTell names the ways to make an end known.
 const howToTell = "an activeDeadlineSeconds, or a trainer that reports its status, would tell"
 
-// Forecast is when gangs that wait are expected to start: in a run of the queue in which what runs ends at its known end, a gang that
-// starts runs for as long as its deadline lets it, and no other arrives.
+// Forecast holds the expected starts of gangs that wait: in a run of the queue in which running units end at their
+// known ends, a gang that starts runs until its deadline, and no other arrives.
 type Forecast struct {
 	starts map[types.NamespacedName]int64
 	// endless are the gangs that run and whose end is not known, the largest first.
@@ -57,7 +57,7 @@ func NewForecast(ctx context.Context, w *whatif.WhatIf) (*Forecast, error) {
 	return f, nil
 }
 
-// ends reports whether it is known when a unit ends. An end that has passed says nothing.
+// ends reports whether a unit has a known end. An end that has passed is none.
 func ends(u *contention.Unit, now int64) bool {
 	switch u.End.Certainty {
 	case contention.Unknown, contention.Never:
@@ -67,10 +67,12 @@ func ends(u *contention.Unit, now int64) bool {
 	}
 }
 
-// runningOf is what runs. What has no known end does not end in the forecast, so that no start is promised that depends on it.
+// runningOf returns a running unit. A unit without a known end does not end in the forecast, so that no start is
+// promised that depends on it.
 func runningOf(u *contention.Unit, now int64) direct.Running {
 	r := direct.Running{
 		Name: string(u.ID), Holds: u.Holds, Started: u.Started, Expected: u.End, Ends: direct.Forever,
+		Sweep: u.Sweep,
 	}
 	if ends(u, now) {
 		r.Ends = u.End.At
@@ -82,7 +84,7 @@ func runningOf(u *contention.Unit, now int64) direct.Running {
 func jobOf(w whatif.Waiting, now int64) direct.Job {
 	job := direct.Job{
 		Name: w.Name.String(), Order: w.Order, Gang: w.Ask.Gang, Needed: w.Ask.Needed, Arrives: now,
-		Accelerators: w.Accelerators, Runs: direct.Forever,
+		Accelerators: w.Accelerators, Runs: direct.Forever, Sweep: w.Sweep,
 	}
 	if end := w.Ask.End; end != topology.EndUnknown && end > now {
 		job.Runs, job.Promises = end-now, end-now
@@ -112,8 +114,8 @@ func endless(left whatif.Rest, now int64) []string {
 	return names
 }
 
-// start says when a gang starts. Without a forecast, and of gangs that are not in it, only that is known which the gang's own verdict
-// says.
+// start returns the expected start of a gang. Without a forecast, and for gangs that are not in it, only the gang's own
+// verdict is known.
 func (f *Forecast) start(v whatif.Verdict, now time.Time) *Start {
 	switch {
 	case v.State == whatif.Fits && v.Vacated:
@@ -129,7 +131,8 @@ func (f *Forecast) start(v whatif.Verdict, now time.Time) *Start {
 	}
 	at, played := int64(direct.Never), false
 	if f != nil {
-		if started, ok := f.starts[v.Gang.Name]; ok {
+		// The run starts an elastic gang with fewer members at once, where its verdict is that it waits for all: then its place says more.
+		if started, ok := f.starts[v.Gang.Name]; ok && started > now.Unix() {
 			at, played = started, true
 		}
 	}
@@ -147,7 +150,7 @@ func (f *Forecast) start(v whatif.Verdict, now time.Time) *Start {
 	return &Start{Text: "unknown: " + f.unknown(v)}
 }
 
-// usually reads what the scheduler said of a start; nil if it said nothing that may still come true.
+// usually parses the start range that the scheduler published; nil if none of it may still hold.
 func usually(told standing.Start, now time.Time) *Usually {
 	var out Usually
 	for text, into := range map[string]*time.Time{told.Low: &out.From, told.Middle: &out.Half, told.High: &out.Until} {
@@ -163,7 +166,7 @@ func usually(told standing.Start, now time.Time) *Usually {
 	return &out
 }
 
-// estimate says what an estimated start rests on.
+// estimate explains the basis of an estimated start.
 func estimate(own whatif.Reservation) string {
 	var names, late []string
 	for _, w := range own.Waits {
@@ -185,7 +188,7 @@ func estimate(own whatif.Reservation) string {
 	return text
 }
 
-// unknown says why it is not known when a gang starts.
+// unknown explains why a gang's start is unknown.
 func (f *Forecast) unknown(v whatif.Verdict) string {
 	if v.Gang.Claims {
 		return "no start is forecast for gangs that claim devices"
@@ -205,7 +208,8 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Changes says which expected starts another forecast has changed, but for the gangs named: a line for each, by name.
+// Changes lists the expected starts that another forecast has changed, but for the gangs named: a line for each, by
+// name.
 func (f *Forecast) Changes(after *Forecast, but []types.NamespacedName, now time.Time) []string {
 	say := func(at int64) string {
 		if at == direct.Never {

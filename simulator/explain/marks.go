@@ -12,11 +12,11 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 )
 
-// Mark says how the pods of a gang name it.
+// Mark describes how the pods of a gang name it.
 type Mark struct {
 	// Dialect is that of the mark that counts; "native" if the pods name their PodGroup themselves.
 	Dialect string `json:"dialect"`
-	// Key is where pods have it: "label KEY", "annotation KEY" or a field.
+	// Key is its place on pods: "label KEY", "annotation KEY" or a field.
 	Key string `json:"key"`
 	// Group is the gang's name there.
 	Group string `json:"group"`
@@ -61,7 +61,7 @@ func marksOf(all []dialects.Mark) []Mark {
 	return out
 }
 
-// mark says which mark of a gang's pods was read.
+// mark names the mark of a gang's pods that was read.
 func (t *text) mark(m Mark) {
 	if m.Dialect == native {
 		t.line(1, "its pods name it themselves: %s", m.Key)

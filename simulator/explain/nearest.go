@@ -14,7 +14,7 @@ func Nearest(word string, names []string, n int) []string {
 	return out[:min(n, len(out))]
 }
 
-// distance is how many letters have to be added, taken away or changed to make one word of the other.
+// distance returns the number of letters to add, remove or change to make one word of the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -97,7 +97,7 @@ func incomplete(g Gang) string {
 	return fmt.Sprintf("is incomplete: it needs %s, and %d exist", count(g.Needed, "member"), g.Missing.Exist)
 }
 
-// place is where a placement is, in a few words.
+// place returns the place of a placement, in a few words.
 func place(w Where) string {
 	text := count(w.Nodes, "node")
 	if w.Within != "" {
@@ -178,7 +178,8 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// moment is an instant to come as people say it: the time of day, with its date if that is not today's, and how long until then.
+// moment is a future instant as people write it: the time of day, with its date if that is not today's, and the time
+// until then.
 func moment(at, now time.Time) string {
 	at, now = at.UTC(), now.UTC()
 	form := "15:04Z"

@@ -40,7 +40,7 @@ func WriteText(w io.Writer, a Answer) error {
 	return nil
 }
 
-// uuid is what NVLink domains are named by; of one, people can only use the first part.
+// uuid matches the names of NVLink domains; people can only use the first part of one.
 var uuid = regexp.MustCompile(`\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
 // shortened cuts UUIDs to their first part, unless two begin alike.
@@ -55,11 +55,11 @@ func shortened(page string) string {
 	return uuid.ReplaceAllString(page, "$1")
 }
 
-// text is what is printed, line by line.
+// text is the printed text, line by line.
 type text struct {
 	strings.Builder
 	now time.Time
-	// depth is how far all lines are indented.
+	// depth is the indentation of all lines.
 	depth int
 }
 
@@ -95,7 +95,7 @@ func (t *text) gang(g Gang) {
 	}
 }
 
-// evidence is why the answer is what it is.
+// evidence prints the reasons of the answer.
 func (t *text) evidence(g Gang) {
 	if g.Problem != "" {
 		t.line(1, "%s", g.Problem)
@@ -136,7 +136,7 @@ func (t *text) evidence(g Gang) {
 	}
 }
 
-// services names the services that hold what a gang lacks.
+// services names the services that hold the accelerators that a gang lacks.
 func (t *text) services(all []Waited) {
 	if len(all) == 0 {
 		return
@@ -170,7 +170,7 @@ func (t *text) missing(m Missing) {
 	}
 }
 
-// reserved says which place is reserved for a gang, until when, and what has to end.
+// reserved describes the place that is reserved for a gang, its instant, and the units that have to end.
 func (t *text) reserved(r Reserved) {
 	line := fmt.Sprintf("reserved for %s: %s", r.For, place(r.Where))
 	if r.Reason != string(contention.Head) {
@@ -196,7 +196,7 @@ func (t *text) reserved(r Reserved) {
 	}
 }
 
-// free says when a place is free.
+// free gives the instant at which a place is free.
 func free(r Reserved, now time.Time) string {
 	if r.Estimated {
 		return "estimated to be free " + moment(*r.At, now)
@@ -211,7 +211,7 @@ func waited(w Waited) string {
 	return w.Name
 }
 
-// end says when a unit ends.
+// end gives the end of a unit.
 func (t *text) end(w Waited) string {
 	switch {
 	case w.End == nil:
@@ -251,7 +251,7 @@ func (t *text) exceeded(budgets []string) {
 	}
 }
 
-// places says which ranks are where, a line for each domain of the innermost level.
+// places prints the ranks of each domain of the innermost level, a line for each.
 func (t *text) places(w Where) {
 	type part struct {
 		path  string

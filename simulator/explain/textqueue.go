@@ -35,7 +35,7 @@ func (t *text) queue(q Queue) {
 	t.table(rows)
 }
 
-// brief is when a gang starts, in few words.
+// brief returns the start of a gang, in few words.
 func brief(s *Start) string {
 	if s == nil {
 		return "-"
@@ -51,7 +51,7 @@ func brief(s *Start) string {
 	return "soon"
 }
 
-// short is why a gang waits, in few words.
+// short returns the reason for a gang's wait, in few words.
 func short(g Gang) string {
 	switch s := g.Shortfall; {
 	case g.Problem != "":

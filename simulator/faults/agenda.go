@@ -13,7 +13,7 @@ type entry struct {
 	do     func()
 }
 
-// agenda is what is due, by instant, then by when it was written down.
+// agenda holds the due entries, by instant, then by when they were written down.
 type agenda struct {
 	entries []entry
 	made    int
@@ -45,7 +45,7 @@ func (a *agenda) Swap(i, j int) { a.entries[i], a.entries[j] = a.entries[j], a.e
 
 // Push is for package heap.
 func (a *agenda) Push(x any) {
-	e, _ := x.(entry) // nobody pushes anything else
+	e, _ := x.(entry) // nothing else is pushed
 	a.entries = append(a.entries, e)
 }
 

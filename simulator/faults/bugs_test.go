@@ -19,7 +19,7 @@ var bugs = flag.String("bugs", "", "the bugs of testdata/bugs that are put in, a
 
 const (
 	root = "../.."
-	// within is how many seeds it may take until a bug is found.
+	// within is the number of seeds in which a bug has to be found.
 	within = 300
 )
 
@@ -58,7 +58,7 @@ func TestBugs(t *testing.T) {
 	}
 }
 
-// readBug reads a file of testdata/bugs: what has to break, the scene if there is one, then edits.
+// readBug reads a file of testdata/bugs: the invariant that has to break, the scene if there is one, then edits.
 func readBug(t *testing.T, file string) bug {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -116,7 +116,7 @@ func (b bug) put(t *testing.T) map[string]string {
 	return changed
 }
 
-// playWith builds this test with a bug, plays the scene, or seeds until one breaks something, and returns what was printed.
+// playWith builds this test with a bug, plays the scene, or seeds until one breaks something, and returns its output.
 func playWith(t *testing.T, b bug) string {
 	t.Helper()
 	folder, changed := t.TempDir(), b.put(t)

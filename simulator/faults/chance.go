@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// chance draws numbers by words: what is drawn for one thing does not depend on what was drawn for others, so that a scene from which something is
-// taken away stays the same in all else.
+// chance draws numbers by words: a draw for one thing does not depend on draws for others, so that removing something
+// from a scene changes nothing else.
 type chance struct {
 	seed uint64
-	// times counts how often equal words asked.
+	// times counts the draws for equal words.
 	times map[string]int
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
-// look looks at what holds at every instant.
+// look checks the invariants that hold at every instant.
 func (v *invariants) look() {
 	gangs := v.world.gangs()
 	changed := v.version != v.world.server.Version()
@@ -58,7 +58,7 @@ func (v *invariants) partial(gangs []gang) {
 	}
 }
 
-// isFinishing reports whether members of a gang have succeeded: the others follow, or come again without them.
+// isFinishing reports whether members of a gang have succeeded: the others follow, or are created again without them.
 func (v *invariants) isFinishing(g gang) bool {
 	return slices.ContainsFunc(v.world.server.List("Pod", g.group.Namespace), func(o client.Object) bool {
 		pod, ok := o.(*corev1.Pod)
@@ -70,7 +70,7 @@ func (v *invariants) isFinishing(g gang) bool {
 	})
 }
 
-// once counts what pods have on each node.
+// once sums up the devices of pods on each node.
 func (v *invariants) once() {
 	used, thieves := make(map[string]int), make(map[string]bool)
 	for _, o := range v.world.server.List("Pod", "") {
@@ -143,7 +143,7 @@ func (v *invariants) noteLeases() {
 	v.world.note("%s", line.String())
 }
 
-// served looks for gangs that could start on nodes that nobody uses, and that no other gang has leased.
+// served looks for gangs that could start on nodes that are unused, and that no other gang has leased.
 func (v *invariants) served(gangs []gang) {
 	for _, g := range gangs {
 		j := v.world.jobOf(g)
@@ -155,7 +155,7 @@ func (v *invariants) served(gangs []gang) {
 	}
 }
 
-// calls looks at a call of a scheduler.
+// calls checks a call of a scheduler.
 func (v *invariants) calls(c *wire.Call) {
 	leader := v.world.leader
 	if c.Process.Name == schedulerName && !c.Verb.Reads() && (leader == nil || leader.calls != c.Process) {
@@ -163,7 +163,7 @@ func (v *invariants) calls(c *wire.Call) {
 	}
 }
 
-// over looks at what has become of the jobs.
+// over checks the outcomes of the jobs.
 func (v *invariants) over() {
 	v.counted(len(v.world.ended))
 	for _, j := range v.world.scene.Jobs {
@@ -189,7 +189,8 @@ func (v *invariants) over() {
 	}
 }
 
-// counted looks at how many ends of jobs controllers have counted: a death may cost one, and none is counted twice.
+// counted checks the number of ends of jobs that controllers have counted: a death may cost one, and none is counted
+// twice.
 func (v *invariants) counted(ended int) {
 	counted := 0.0
 	for _, registry := range v.world.registries {
@@ -210,7 +211,7 @@ func (v *invariants) counted(ended int) {
 	}
 }
 
-// gone looks at what is left when all jobs are deleted.
+// gone checks that nothing is left after all jobs are deleted.
 func (v *invariants) gone() {
 	for _, left := range v.world.leftovers() {
 		v.breaks(Clean, left, "it is still there")

@@ -15,25 +15,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
 // In a scene with claims nodes offer no GPUs by name: their driver publishes devices, and each rank has a ResourceClaim of its own.
 
 const (
 	driver = "gpu.example.com"
-	// claimed is what a pod calls its claim.
+	// claimed is a pod's name of its claim.
 	claimed = "gpus"
 )
 
-// sizes are how many GPUs a rank may claim.
+// sizes returns the numbers of GPUs that a rank may claim.
 func sizes() []int { return []int{1, 2, 4} }
 
 // templateOf is the name of the ResourceClaimTemplate of so many GPUs.
 func templateOf(gpus int) string { return fmt.Sprintf("gpus-%d", gpus) }
 
-// createClasses creates what claims refer to.
+// createClasses creates the objects to which claims refer.
 func (w *world) createClasses() {
 	w.create(&resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: driver},
@@ -74,7 +74,7 @@ func (w *world) createChannelClass() {
 	}
 }
 
-// addNode adds a machine, and what its driver publishes.
+// addNode adds a machine, and its driver's ResourceSlices.
 func (w *world) addNode(at int) {
 	node := w.scene.nodeFor(at)
 	w.stage.Add(node)
@@ -106,7 +106,7 @@ func claim(pod *corev1.PodSpec, gpus int) {
 	pod.Containers[0].Resources = corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: claimed}}}
 }
 
-// gpusOf is how many GPUs a pod has or asks for.
+// gpusOf returns the number of GPUs that a pod has or requests.
 func gpusOf(pod *corev1.Pod) int {
 	n := 0
 	for _, c := range pod.Spec.Containers {
@@ -120,7 +120,7 @@ func gpusOf(pod *corev1.Pod) int {
 	return n
 }
 
-// claimsOf is how many devices a pod claims: its GPUs, and its channel.
+// claimsOf returns the number of devices that a pod claims: its GPUs, and its channel.
 func claimsOf(pod *corev1.Pod) int {
 	if stage.Connects(pod) {
 		return gpusOf(pod) + 1
@@ -128,10 +128,10 @@ func claimsOf(pod *corev1.Pod) int {
 	return gpusOf(pod)
 }
 
-// deviceless is how long a pod with a node may have no devices: until the controller of claims has seen that its scheduler gave it none.
+// deviceless is the time for which a pod with a node may have no devices: until the controller of claims has seen that its scheduler gave it none.
 const deviceless = 10 * time.Second
 
-// devices looks at the claims of pods that have nodes: each has its devices there, and no two the same.
+// devices checks the claims of pods that have nodes: each has its devices there, and no two the same.
 func (v *invariants) devices() {
 	holder := make(map[string]string)
 	for _, o := range v.world.server.List("Pod", "") {
@@ -160,11 +160,11 @@ func (v *invariants) devices() {
 	}
 }
 
-// elsewhere is how long a pod with a channel may be on a node that is in another ComputeDomain: its kubelet does not start it until the node has left
-// that, and a scheduler knows better than to bind it there.
+// elsewhere is the time for which a pod with a channel may be on a node that is in another ComputeDomain: its kubelet does not start it until the
+// node has left that, and a scheduler knows better than to bind it there.
 const elsewhere = 3 * time.Second
 
-// connected looks at a pod with a channel: its node is in its ComputeDomain, or about to be.
+// connected checks a pod with a channel: its node is in its ComputeDomain, or about to be.
 func (v *invariants) connected(pod *corev1.Pod) {
 	if !stage.Connects(pod) {
 		return

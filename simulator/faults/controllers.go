@@ -32,13 +32,13 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
-// namespace is where jobs are, system where Lockstep is.
+// namespace is that of jobs, system that of Lockstep.
 const (
 	namespace = "team"
 	system    = "lockstep-system"
 )
 
-// newScheme has all kinds that anybody reads or writes here, with Kubernetes' own defaults.
+// newScheme returns a scheme of all kinds that are read or written here, with Kubernetes' own defaults.
 func newScheme() (*runtime.Scheme, error) {
 	scheme, err := controller.Scheme(gangapi.Native)
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *world) startController() *reconciler {
 	return r
 }
 
-// followedByController is what trainjob.Reconciler.SetupWithManager has watched.
+// followedByController returns the requests that follow from the watches of trainjob.Reconciler.SetupWithManager.
 func followedByController(kind string, old, now client.Object) []reconcile.Request {
 	o := now
 	if o == nil {
@@ -145,7 +145,7 @@ func byJobSet(o client.Object) []string {
 	return []string{string(owner.UID)}
 }
 
-// admit is what admission does to new objects: JobSet's webhook, and Kubernetes' own plugins for PodGroups and priorities.
+// admit plays the admission of new objects: JobSet's webhook, and Kubernetes' own plugins for PodGroups and priorities.
 func admit(o client.Object) {
 	switch o := o.(type) {
 	case *jobsetv1alpha2.JobSet:

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Begin is the part of a scene in which jobs come, and Trouble that in which faults begin; none lasts longer than longest.
+// Begin is the part of a scene in which jobs arrive, and Trouble that in which faults begin; none lasts longer than
+// longest.
 const (
 	comes   = 2 * time.Minute
 	Trouble = 8 * time.Minute
@@ -47,7 +48,7 @@ func Draw(seed uint64) Scene {
 	return s
 }
 
-// drawOthers makes some jobs native ones, of which some shrink for a while, and adds pods of another scheduler.
+// drawOthers makes some jobs native ones, lets some of them shrink for a while, and adds pods of another scheduler.
 func drawOthers(s *Scene) {
 	r := rand.New(rand.NewPCG(s.Seed, 26)) //nolint:gosec // chance that comes again
 	for i := range s.Jobs {
@@ -97,10 +98,10 @@ func drawFault(r *rand.Rand, s Scene) Fault {
 	case 0: // a trouble that is short meets a start
 		f.At = of.At + seconds(r, 20*time.Second)
 		lasts = time.Second + seconds(r, 30*time.Second)
-	case 1: // or comes in the middle of one
+	case 1: // or begins in the middle of one
 		f.At, f.Job, f.Bound = 0, of.Name, 1+r.IntN(2*of.Nodes)
 		lasts = min(lasts, time.Minute)
-	case 2: // or lasts for longer than anybody waits
+	case 2: // or lasts for longer than any wait
 		if r.IntN(2) == 0 {
 			lasts = longest
 		}

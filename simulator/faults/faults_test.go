@@ -36,12 +36,12 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	debug.SetGCPercent(
 		400,
-	) // a seed needs little memory, and a quarter of the time went into its collection
+	) // a seed needs little memory, and a quarter of the time was spent on its collection
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // its goroutine must not be one of a bubble
 	m.Run()
 }
 
-// play plays a scene. What happens is written to the log, nil for none.
+// play plays a scene. Events are written to the log, nil for none.
 func play(t *testing.T, scene faults.Scene, log io.Writer) faults.Result {
 	t.Helper()
 	var result faults.Result
@@ -67,7 +67,8 @@ func breaks(t *testing.T, of faults.Invariant) func(faults.Scene) bool {
 	}
 }
 
-// Whatever goes wrong, no invariant breaks. A scene that breaks one is made smaller, and played once more for its log, which is the same each time.
+// No invariant breaks under any fault. A scene that breaks one is reduced, and played once more for its log, which is
+// the same each time.
 func TestSeeds(t *testing.T) {
 	began := processor(t)
 	for seed := *first; seed < *first+*seeds; seed++ {
@@ -97,7 +98,7 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%v of processor time a seed", (processor(t)-began)/time.Duration(*seeds))
 }
 
-// processor is how much processor time this process has used.
+// processor returns the processor time that this process has used.
 func processor(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -126,7 +127,7 @@ func TestPlay_IsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// What a scene is written as reads as the scene.
+// The text of a scene parses as the same scene.
 func TestParse(t *testing.T) {
 	for seed := range uint64(200) {
 		scene := faults.Draw(seed)

@@ -14,8 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
-// heard are log lines of goroutines that go on at once, until all stand still. Those of an instant are in the order of their words then, since
-// goroutines have none.
+// heard are log lines of goroutines that run at once, until all stand still. Those of an instant are sorted by their
+// text then, since goroutines have no order.
 type heard struct {
 	clock clock.PassiveClock
 
@@ -43,8 +43,9 @@ func (h *heard) take() []line {
 	return lines
 }
 
-// ear is where a process logs. Unlike other sinks it prints maps in the order of their keys. What goroutines say while their process is
-// being taken apart is not heard: they go on at once there, and a process that is killed says nothing.
+// ear is the log of a process. Unlike other sinks it prints maps in the order of their keys. Log lines of goroutines
+// while their process is being taken apart are dropped: they run at once there, and a process that is killed logs
+// nothing.
 type ear struct {
 	of      *heard
 	process *wire.Process

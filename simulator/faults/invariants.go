@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Invariant is what holds whatever goes wrong.
+// Invariant holds under all faults.
 type Invariant string
 
 // The invariants.
@@ -21,11 +21,11 @@ const (
 	Together Invariant = "no gang apart"
 	// Owned: no lease outlives its owner.
 	Owned Invariant = "no lease without owner"
-	// Counted: no job is lost, fails without reason, or is told twice that it is over.
+	// Counted: no job is lost, fails without reason, or is reported finished twice.
 	Counted Invariant = "no job lost"
 	// Served: no gang waits while there is room.
 	Served Invariant = "no gang waits for nothing"
-	// Clean: nothing is left of what is deleted.
+	// Clean: deletion leaves nothing behind.
 	Clean Invariant = "nothing left"
 	// Single: a scheduler that does not lead changes nothing.
 	Single Invariant = "no second leader"
@@ -36,7 +36,7 @@ const (
 	// the scheduler waits for the longest backoff before.
 	patience = 7 * time.Minute
 	unmade   = 17 * time.Minute
-	// startPatience bounds Started: a minute without progress, and what an eviction takes.
+	// startPatience bounds Started: a minute without progress, and the time of an eviction.
 	startPatience = 2 * time.Minute
 	// ownerless bounds Owned, idle Served.
 	ownerless = 3 * time.Minute
@@ -47,23 +47,23 @@ const (
 type Violation struct {
 	Invariant Invariant
 	At        time.Duration
-	// What says what was seen.
+	// What describes the violation.
 	What string
 }
 
 // String is a line.
 func (v Violation) String() string { return fmt.Sprintf("%v %s: %s", v.At, v.Invariant, v.What) }
 
-// invariants looks at the world.
+// invariants checks the world.
 type invariants struct {
 	world  *world
 	broken []Violation
-	// version is the server's when it was looked at last.
+	// version is the server's at the last check.
 	version int64
 	said    map[string]bool
 	// since is since when something is as it should not stay.
 	since map[string]time.Time
-	// changes is how often leases had changed when they were noted last.
+	// changes is the number of changes of leases when they were noted last.
 	changes int
 	// whole are the groups whose gangs were.
 	whole map[types.UID]bool
@@ -99,7 +99,7 @@ func (v *invariants) is(so bool, key string, bound time.Duration) bool { //nolin
 	return false
 }
 
-// lasts reports whether what is so has been so for longer than a bound.
+// lasts reports whether a condition has held for longer than a bound.
 func (v *invariants) lasts(key string, bound time.Duration) bool {
 	since, known := v.since[key]
 	if !known {
@@ -113,5 +113,5 @@ func (v *invariants) lasts(key string, bound time.Duration) bool {
 	return v.world.now().Sub(since) > bound
 }
 
-// inTrouble reports whether a fault hinders Lockstep, or nobody decides.
+// inTrouble reports whether a fault hinders Lockstep, or no scheduler decides.
 func (w *world) inTrouble() bool { return w.hindered > 0 || w.leader == nil }

@@ -21,7 +21,7 @@ func jobOfPod(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[jobsetv1alpha2.JobSetNameKey], pod.Labels[batchv1.JobNameLabel])
 }
 
-// createNative creates what a user without TrainJobs does: a PodGroup, and a Job whose pods are in it.
+// createNative creates the objects of a user without TrainJobs: a PodGroup, and a Job whose pods are in it.
 func (w *world) createNative(j Job) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: j.Name, Annotations: map[string]string{}}
 	if j.Rack {
@@ -52,7 +52,7 @@ func (w *world) createNative(j Job) {
 	w.create(job)
 }
 
-// plenty is how many ranks a native Job may lose.
+// plenty is the number of ranks that a native Job may lose.
 const plenty = 1000
 
 // native returns the Job of a native job, nil for none.
@@ -118,7 +118,7 @@ func gpuContainer(gpus int) corev1.Container {
 	}
 }
 
-// thief has default-scheduler bind a pod, if there is room by what it sees.
+// thief has default-scheduler bind a pod, if it sees free GPUs.
 func (w *world) thief(f Fault, end func(func())) {
 	name := w.scene.nodeName(f.Node)
 	if w.scene.Claims { // two schedulers may give the same devices: the drivers have the last word

@@ -52,7 +52,7 @@ func (s *Scene) nodeFor(at int) *corev1.Node {
 // connects reports whether the ranks of a job get channels of a ComputeDomain: in one rack, each on a node of its own.
 func (s *Scene) connects(j Job) bool { return s.Channels && j.Rack && !j.Native }
 
-// trainJobFor is what a user submits.
+// trainJobFor returns the object that a user submits.
 func (s *Scene) trainJobFor(j Job) *trainerv1alpha1.TrainJob {
 	annotations := map[string]string{}
 	switch {
@@ -94,7 +94,7 @@ func (s *Scene) trainJobFor(j Job) *trainerv1alpha1.TrainJob {
 	}
 }
 
-// runtimes are what TrainJobs refer to, of ordinary priority and of high; with claims one of each size.
+// runtimes returns the runtimes of TrainJobs, of ordinary priority and of high; with claims one of each size.
 func (s *Scene) runtimes() []client.Object {
 	var out []client.Object
 	for _, name := range []string{"plain", high} {
@@ -143,7 +143,7 @@ func admitPriority(class string, priority **int32) {
 	*priority = &value
 }
 
-// defaultJobSet does what JobSet's webhook does.
+// defaultJobSet sets the defaults of JobSet's webhook.
 func defaultJobSet(js *jobsetv1alpha2.JobSet) {
 	if js.Spec.SuccessPolicy == nil {
 		js.Spec.SuccessPolicy = &jobsetv1alpha2.SuccessPolicy{Operator: jobsetv1alpha2.OperatorAll}
@@ -175,7 +175,7 @@ func compareNames(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// difference says in few words what changed; "" if it is not worth a line.
+// difference describes the change in a few words; "" if it is not worth a line.
 func difference(old, now client.Object) string {
 	switch now := now.(type) {
 	case *corev1.Pod:

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 )
 
 // Parse reads a scene as String writes it. Empty lines, and those that begin with #, say nothing.
@@ -80,7 +80,7 @@ func (s *Scene) parseLine(words []string) error {
 
 var errNameless = errors.New("a job without a name")
 
-// reader reads words of the form key=value, and keeps the first error.
+// reader reads words of the form key=value, and records the first error.
 type reader struct {
 	given map[string]string
 	err   error

@@ -21,30 +21,33 @@ import (
 )
 
 const (
-	// done is how long after the last fault all jobs are to be over, gone how long after the deletion of all of them nothing is to be left.
+	// done is the time after the last fault by which all jobs are over. gone is the time after the deletion of all jobs
+	// by which nothing is left.
 	done = 45 * time.Minute
 	gone = 10 * time.Minute
-	// pulse is how often the world looks at what waits although nothing is due, and whether enough has happened. Who waits for something may wake
-	// it in between, and does not always: several goroutines of a scheduler wait for each other, and not all begin in the same order.
+	// pulse is the interval at which the world checks waiting processes although nothing is due, and whether enough has
+	// happened. A waiting goroutine may wake it in between, and does not always: several goroutines of a scheduler wait
+	// for each other, and not all begin in the same order.
 	pulse = 3 * time.Second
-	// restless is how many steps at one instant are a fault.
+	// restless is the number of steps at one instant that is a fault.
 	restless = 10_000
 )
 
-// Result is what became of a scene.
+// Result is the outcome of a scene.
 type Result struct {
 	// Broken are the invariants that did not hold, each once, in the order in which they broke.
 	Broken []Violation
 }
 
-// calm has upstream's handlers of errors not sleep: they measure by the clock of whoever was first, and there is one for each bubble.
+// calm stops upstream's error handlers from sleeping: they measure by the clock of the bubble that was first, and each
+// bubble has a clock of its own.
 //
 //nolint:gochecknoglobals // what it sets is a global of apimachinery
-var calm = sync.OnceFunc(func() { utilruntime.ErrorHandlers = nil }) //nolint:reassign // that is how it is set
+var calm = sync.OnceFunc(func() { utilruntime.ErrorHandlers = nil }) //nolint:reassign // the only way to set it
 
 var errRestless = errors.New("the processes do not come to rest at one instant")
 
-// Bubble is where a scene is played: a bubble of package testing/synctest, which is offered to tests only.
+// Bubble is the setting of a scene: a bubble of package testing/synctest, which is offered to tests only.
 type Bubble struct {
 	// Clock is the bubble's: a clock.RealClock there.
 	Clock clock.Clock
@@ -52,8 +55,8 @@ type Bubble struct {
 	Still func()
 }
 
-// Play plays a scene. What happens is written to the log, nil for none; equal scenes give equal bytes. An error is a fault of the world, not of those
-// who are tried in it.
+// Play plays a scene. Events are written to the log, nil for none; equal scenes give equal bytes. An error is a fault
+// of the world, not of the tested programs.
 func Play(ctx context.Context, scene Scene, in Bubble, log io.Writer) (Result, error) {
 	calm()
 	if err := stepped.SetGates(); err != nil {
@@ -72,7 +75,7 @@ func Play(ctx context.Context, scene Scene, in Bubble, log io.Writer) (Result, e
 	return result, w.fault
 }
 
-// populate makes what is there from the beginning, and what comes.
+// populate creates the initial objects, and schedules those that arrive later.
 func (w *world) populate() {
 	for _, o := range w.scene.runtimes() {
 		w.create(o)
@@ -118,7 +121,7 @@ func (w *world) create(o client.Object) {
 	w.must(err)
 }
 
-// playAll plays until all jobs are over, then has them deleted and looks at what is left.
+// playAll plays until all jobs are over, then deletes them and checks for leftovers.
 func (w *world) playAll() {
 	last := w.begin.Add(comes)
 	if w.quiet.After(last) {
@@ -140,7 +143,7 @@ func (w *world) playAll() {
 	w.checks.gone()
 }
 
-// allOver reports whether all jobs have come and ended, but for those that were deleted.
+// allOver reports whether all jobs have arrived and ended, but for those that were deleted.
 func (w *world) allOver() bool {
 	return !slices.ContainsFunc(w.scene.Jobs, func(j Job) bool { return !w.isOver(j) && !w.deleted[j.Name] })
 }
@@ -155,7 +158,7 @@ func (w *world) isOver(j Job) bool {
 	return err == nil && ok && job.Ended()
 }
 
-// playUntil goes from instant to instant until one, or until enough has happened.
+// playUntil advances from instant to instant until the given one, or until enough has happened.
 func (w *world) playUntil(end time.Time, enough func() bool) {
 	for w.fault == nil && w.ctx.Err() == nil {
 		w.settle()
@@ -176,7 +179,7 @@ func (w *world) playUntil(end time.Time, enough func() bool) {
 	}
 }
 
-// settle does what is due until nothing is.
+// settle does due work until none is left.
 func (w *world) settle() {
 	for steps := 0; w.fault == nil; steps++ {
 		if steps > restless {
@@ -192,7 +195,7 @@ func (w *world) settle() {
 	}
 }
 
-// soonest is when anything is due next.
+// soonest returns the time of the next due event.
 func (w *world) soonest() time.Time {
 	first := w.begin.Add(w.now().Sub(w.begin).Truncate(pulse) + pulse)
 	earliest := func(at time.Time) {

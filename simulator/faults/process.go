@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lockstep-project/lockstep/simulator/clock"
+	"github.com/lockstep-project/lockstep/simulator/engine/clock"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
@@ -22,24 +22,24 @@ const (
 	jobsetName     = "jobset"
 )
 
-// process is a program that is tried: its calls, its caches, its clock, and what it does.
+// process is a program under test: its calls, its caches, its clock, and its work.
 type process struct {
 	world *world
-	// name is what it is; the next one has the same.
+	// name identifies it; the next one has the same.
 	name  string
 	calls *wire.Process
 	clock *clock.Clock
-	ctx   context.Context //nolint:containedctx // a process is what a context is about
+	ctx   context.Context //nolint:containedctx // a process lives as long as its context
 	stop  context.CancelFunc
 	feeds []*feed
 
-	// lane is what is to be done one after another: callbacks of its clock, what its watches tell, and cycles of a scheduler. busy is set while one of
-	// them waits for an answer.
+	// lane holds the work that is done in order: callbacks of its clock, deliveries of its watches, and cycles of a
+	// scheduler. busy is set while one of them waits for an answer.
 	lane []func()
 	busy *atomic.Bool
 	// pending are the calls without an answer, in the order in which they were made.
 	pending []*wire.Call
-	// next is what else it has to do now; false if nothing.
+	// next returns the next work for now; false if there is none.
 	next func() bool
 }
 
@@ -104,14 +104,14 @@ type feed struct {
 	wants   func(client.Object) bool
 	// told is called after each change.
 	told func(old, now client.Object)
-	// seen is the version up to which it was told, last when the last change comes.
+	// seen is the last delivered version. last is the time at which the latest change arrives.
 	seen int64
 	last time.Time
-	// cut is set while nothing comes.
+	// cut is set while the watch delivers nothing.
 	cut bool
 }
 
-// watch has an informer filled, and told of what changes from now on.
+// watch fills an informer, and delivers changes to it from now on.
 func (p *process) watch(
 	kind string, into *stepped.Informer, wants func(client.Object) bool, told func(old, now client.Object),
 ) error {
@@ -139,10 +139,10 @@ func (f *feed) list() []stepped.Object {
 	return list
 }
 
-// watchLag is how long a change takes to a watch.
+// watchLag is the delay of a change on a watch.
 const watchLag = 5 * time.Millisecond
 
-// changed has a change told, after those before it.
+// changed schedules the delivery of a change, after those before it.
 func (f *feed) changed(e apiserver.Event) {
 	if f.kind != e.Kind || f.cut {
 		return
@@ -156,7 +156,7 @@ func (f *feed) changed(e apiserver.Event) {
 	w.agenda.add(at, func() { f.process.soon(func() { f.tell(e) }) })
 }
 
-// tell tells of a change, unless it was told or the watch is cut.
+// tell delivers a change, unless it was delivered or the watch is cut.
 func (f *feed) tell(e apiserver.Event) {
 	if f.cut || e.Version <= f.seen {
 		return
@@ -189,7 +189,7 @@ func (f *feed) deliver(e apiserver.Event) error {
 	return nil
 }
 
-// resume goes on after a cut: with what was missed, or with a list.
+// resume continues after a cut: with the missed changes, or with a list.
 func (f *feed) resume() {
 	f.cut = false
 	w := f.process.world

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// programs are what runs in the pods: training that goes on while all ranks of a job run, and saves what it has done.
+// programs are those in the pods: training that continues while all ranks of a job run, and saves its work.
 type programs struct {
 	world *world
 	jobs  map[string]*program
@@ -21,10 +21,11 @@ type programs struct {
 type program struct {
 	ranks map[int]types.NamespacedName
 	uids  map[int]types.UID
-	// size is how many ranks it has, need how many of them it has now that it may be scaled.
+	// size is the number of its ranks, need the number that it needs now that it may be scaled.
 	size, need int
 	left       time.Duration
-	// since is when all ranks began to run; zero if some do not. turn counts how often they did, or stopped.
+	// since is the time at which all ranks began to run; zero if some do not. turn counts the times that they did, or
+	// stopped.
 	since time.Time
 	turn  int
 }
@@ -60,14 +61,14 @@ func (p *programs) Runs(pod *corev1.Pod) {
 		return
 	}
 	j.ranks[rank], j.uids[rank] = client.ObjectKeyFromObject(pod), pod.UID
-	if j.left <= 0 { // others have ended: what it finds is the last checkpoint
+	if j.left <= 0 { // others have ended: it finds only the last checkpoint
 		p.exit(j, rank)
 		return
 	}
 	p.train(jobOfPod(pod), j)
 }
 
-// train goes on with a job's work if all ranks are there.
+// train continues a job's work if all ranks run.
 func (p *programs) train(name string, j *program) {
 	if !j.isWhole() || !j.since.IsZero() {
 		return
@@ -93,7 +94,7 @@ func (j *program) isWhole() bool {
 	return true
 }
 
-// pause saves what has been done.
+// pause saves the work done so far.
 func (p *programs) pause(j *program) {
 	if !j.since.IsZero() {
 		j.left -= p.world.now().Sub(j.since)
@@ -102,10 +103,10 @@ func (p *programs) pause(j *program) {
 	}
 }
 
-// size is how many ranks a job has if nobody scales it.
+// size returns the number of a job's ranks without scaling.
 func (p *programs) size(name string) int { return p.jobs[name].size }
 
-// scale has a job go on with another number of ranks.
+// scale lets a job continue with another number of ranks.
 func (p *programs) scale(name string, ranks int) {
 	j := p.jobs[name]
 	p.pause(j)

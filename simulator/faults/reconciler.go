@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
-// workers is how many objects a controller reconciles at a time.
+// workers is the number of objects that a controller reconciles at a time.
 const workers = 2
 
 // reconciler is a process that reconciles objects.
@@ -45,7 +45,7 @@ func (w *world) newReconciler(name string) *reconciler {
 	return r
 }
 
-// start begins to reconcile. Requests says which objects are to be reconciled when one of a kind changed; old or now is nil.
+// start begins to reconcile. requests returns the objects to reconcile when one of a kind changed; old or now is nil.
 func (r *reconciler) start(kinds []string, requests func(kind string, old, now client.Object) []reconcile.Request) {
 	w := r.world
 	w.processes = append(w.processes, r.process)

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
 // gang is a PodGroup with its pods that have not ended.
@@ -57,7 +57,7 @@ func (w *world) jobOf(g gang) *Job {
 	return nil
 }
 
-// unconnected are the nodes that are in no ComputeDomain, and on which nobody has a channel.
+// unconnected returns the nodes that are in no ComputeDomain, and without pods with a channel.
 func (w *world) unconnected() map[string]bool {
 	open := make(map[string]bool)
 	for _, o := range w.server.List("Node", "") {
@@ -71,7 +71,7 @@ func (w *world) unconnected() map[string]bool {
 	return open
 }
 
-// unused is how many GPUs each open node has that nobody has.
+// unused returns the number of free GPUs of each open node.
 func (w *world) unused() map[string]int {
 	free := make(map[string]int)
 	for _, o := range w.server.List("Node", "") {
@@ -88,7 +88,7 @@ func (w *world) unused() map[string]int {
 	return free
 }
 
-// freeFor is unused without the nodes that are leased to others. Open leases bind nobody.
+// freeFor returns unused without the nodes that are leased to others. Open leases do not count.
 func (w *world) freeFor(gang types.NamespacedName) map[string]int {
 	free := w.unused()
 	if w.leader == nil {
@@ -105,7 +105,7 @@ func (w *world) freeFor(gang types.NamespacedName) map[string]int {
 	return free
 }
 
-// fits reports whether a job fits on what is free.
+// fits reports whether a job fits on the free GPUs.
 func (w *world) fits(j Job, free map[string]int) bool {
 	room, open := make(map[string]int), w.unconnected()
 	for at := range w.scene.Racks * w.scene.PerRack {

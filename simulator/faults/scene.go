@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// Scene is what is played: machines, jobs, and what goes wrong. All instants are since the beginning.
+// Scene holds the machines, the jobs, and the faults. All instants are since the beginning.
 type Scene struct {
-	// Seed draws how long everything takes.
+	// Seed determines all delays.
 	Seed uint64
 	// Racks times PerRack nodes with GPUs each.
 	Racks, PerRack, GPUs int
-	// Claims says that devices are claimed (DRA), and not asked for as a resource.
+	// Claims is set if devices are claimed (DRA), and not requested as a resource.
 	Claims bool
-	// Channels says that racks are NVLink domains, and jobs that have to be in one rack get channels of a ComputeDomain.
+	// Channels is set if racks are NVLink domains, and jobs that have to be in one rack get channels of a
+	// ComputeDomain.
 	Channels bool
 	Jobs     []Job
 	Faults   []Fault
@@ -23,9 +24,10 @@ type Scene struct {
 // Job is a TrainJob.
 type Job struct {
 	Name string
-	// At is when it is submitted.
+	// At is the time of its submission.
 	At time.Duration
-	// Nodes is its number of ranks, of which each asks for so many GPUs; Runs is how long they have to run together.
+	// Nodes is its number of ranks, which request that many GPUs each; Runs is the time for which they have to run
+	// together.
 	Nodes, GPUs int
 	Runs        time.Duration
 	Priority    int
@@ -59,7 +61,8 @@ const (
 	Drop   Kind = "drop"
 	Forget Kind = "forget"
 	Slow   Kind = "slow"
-	// Cut cuts the watches of a process. When it is over it goes on where it was, or lists, if the history is compacted.
+	// Cut cuts the watches of a process. Afterwards a watch resumes where it was, or lists, if the history is
+	// compacted.
 	Cut  Kind = "cut"
 	List Kind = "list"
 	// Thief is a pod of default-scheduler on a node, for a while.
@@ -68,7 +71,8 @@ const (
 	Skew Kind = "skew"
 )
 
-// hinders reports whether a fault keeps Lockstep from its work while it lasts. What happens to nodes and pods is its work.
+// hinders reports whether a fault hinders Lockstep in its work while it lasts. Handling faults of nodes and pods is its
+// work.
 func (k Kind) hinders() bool {
 	switch k {
 	case Kill, Refuse, Drop, Forget, Slow, Cut, List, Skew:
@@ -78,17 +82,17 @@ func (k Kind) hinders() bool {
 	}
 }
 
-// Fault is something that goes wrong.
+// Fault is one fault of a scene.
 type Fault struct {
 	Kind Kind
-	// At is when, For how long; 0 for what is over at once.
+	// At is its beginning, For its duration; 0 for a fault that is over at once.
 	At, For time.Duration
 	// Bound has it begin when so many members of the job were bound, counted from the first of all; 0 at At.
 	Bound int
-	// Process is whose calls, watches or clock they are: scheduler, controller or jobset.
+	// Process is the owner of the calls, watches or clock: scheduler, controller or jobset.
 	Process string
-	// Job and Rank are whose pod it is; Node is a number. With Bound, Job is whose members are counted. Ranks are those that are left to a job
-	// that is scaled.
+	// Job and Rank are the owner of the pod; Node is a number. With Bound, Job is the one with the counted members. Ranks are those that are
+	// left to a job that is scaled.
 	Job               string
 	Rank, Node, Ranks int
 	// GPUs are those of a thief.

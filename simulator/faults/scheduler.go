@@ -24,7 +24,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
-// look is how often kube-scheduler looks at those that wait for no reason.
+// look is the interval at which kube-scheduler evaluates those that wait for no reason.
 const look = 30 * time.Second
 
 // scheduler is a process of ours that schedules, or stands by.
@@ -90,7 +90,7 @@ func (s *scheduler) make() error {
 	return s.fill(of, ended)
 }
 
-// fill fills the informers. Pods come last: each is then met by its group and its node.
+// fill fills the informers. Pods are last: each then finds its group and its node.
 func (s *scheduler) fill(of map[string]*stepped.Informer, ended *stepped.Informer) error {
 	untold := func(_, _ client.Object) {}
 	for _, kind := range []string{
@@ -133,7 +133,7 @@ func (s *scheduler) lead() {
 	s.world.note("%s leads", s.name)
 }
 
-// goOn does one thing: what plugins want done beside the loop, or a cycle.
+// goOn does one step: the pending work of plugins beside the loop, or a cycle.
 func (s *scheduler) goOn() bool {
 	s.mu.Lock()
 	todo := s.beside
@@ -152,7 +152,7 @@ func (s *scheduler) goOn() bool {
 	return true
 }
 
-// bringBack does what the scheduling queue's own goroutines do by the machine's clock.
+// bringBack does the work of the scheduling queue's own goroutines, which follow the machine's clock.
 func (s *scheduler) bringBack() {
 	s.soon(func() {
 		s.queue.FlushPaused(s.logger)
@@ -163,7 +163,7 @@ func (s *scheduler) bringBack() {
 	})
 }
 
-// soonest is when anything is due in this scheduler.
+// soonest returns the time of the next due event in this scheduler.
 func (s *scheduler) soonest() time.Time {
 	first := s.left.Add(look)
 	if at, ok := s.queue.Next(s.clock.Now()); ok {

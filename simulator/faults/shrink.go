@@ -2,8 +2,8 @@ package faults
 
 import "slices"
 
-// Shrink makes a scene smaller as long as it still shows what it is to show, as shows says: it takes away faults and jobs, one after another, until none
-// can be missed. What is left happens as before, since what is drawn for one thing does not depend on others.
+// Shrink reduces a scene for as long as shows holds of it: it removes faults and jobs, one after another, until each
+// remaining one is needed. The rest happens as before, since a draw for one thing does not depend on others.
 func Shrink(s Scene, shows func(Scene) bool) Scene {
 	for smaller := true; smaller; {
 		smaller = false

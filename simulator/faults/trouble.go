@@ -76,7 +76,7 @@ func (w *world) beginFault(f Fault) {
 	}
 }
 
-// skews is how far a clock is ahead. When that is over it stands still until the others have caught up.
+// skews is the time by which a clock is ahead. When that is over it stands still until the others have caught up.
 const skews = 45 * time.Second
 
 func (w *world) loseRank(f Fault) {

@@ -26,7 +26,7 @@ type world struct {
 	scene  Scene
 	clock  clock.Clock
 	still  func()
-	ctx    context.Context //nolint:containedctx // a world is what a context is about
+	ctx    context.Context //nolint:containedctx // a world lives as long as its context
 	begin  time.Time
 	log    io.Writer
 	heard  *heard // nil without a log
@@ -41,11 +41,12 @@ type world struct {
 	processes []*process
 	born      map[string]int
 	skew      map[string]time.Duration
-	// registries have what each controller has counted.
+	// registries have the metrics of each controller.
 	registries []*prometheus.Registry
 	// troubled has the faults of calls that last, by process.
 	troubled map[string][]Fault
-	// quiet is when the last fault is over that has begun, lasting how many last, and hindered how many of these hinder.
+	// quiet is the time at which the last of the begun faults is over, lasting the number of those that last, and
+	// hindered that of those that hinder.
 	quiet             time.Time
 	lasting, hindered int
 	// ended are the TrainJobs that were over once, by UID: some are deleted after that.
@@ -62,7 +63,7 @@ type world struct {
 	fault error
 }
 
-// now is what the clocks of machines show that are right.
+// now returns the time that the right clocks of machines show.
 func (w *world) now() time.Time { return w.clock.Now() }
 
 // since is the instant as logs have it.
@@ -81,7 +82,7 @@ func (w *world) noteAt(at time.Time, text string) {
 	w.must(err)
 }
 
-// must keeps the first error of the world.
+// must records the first error of the world.
 func (w *world) must(err error) {
 	if err != nil && w.fault == nil {
 		w.fault = err
@@ -125,7 +126,7 @@ func newWorld(ctx context.Context, scene Scene, in Bubble, log io.Writer) (*worl
 	return w, nil
 }
 
-// changed tells watches.
+// changed notifies watches.
 func (w *world) changed(e apiserver.Event) {
 	for _, p := range w.processes {
 		for _, f := range p.feeds {
@@ -139,7 +140,7 @@ func (w *world) changed(e apiserver.Event) {
 	w.tellLog(e)
 }
 
-// tellLog notes changes that matter to who reads what happened.
+// tellLog logs changes that matter to a reader of the log.
 func (w *world) tellLog(e apiserver.Event) {
 	if w.log == nil {
 		return
@@ -161,14 +162,14 @@ func (w *world) tellLog(e apiserver.Event) {
 	}
 }
 
-// callLag is how long a call takes, slowly how much longer one does that is slow. No API server works on one for more than a minute.
+// callLag is the time that a call takes, slowly the further time of a slow one. No API server works on one for more than a minute.
 const (
 	callLag     = 3 * time.Millisecond
 	slowly      = 300
 	longestCall = time.Minute
 )
 
-// rest has all processes go on until each of them waits for something.
+// rest runs all processes until each of them waits for something.
 func (w *world) rest() {
 	for range restless {
 		w.still()
@@ -225,7 +226,7 @@ func (w *world) told(c *wire.Call, outcome wire.Outcome, err error) {
 	}
 }
 
-// outcome draws what becomes of a call.
+// outcome draws the outcome of a call.
 func (w *world) outcome(c *wire.Call) (wire.Outcome, time.Duration) {
 	words := []string{"call", c.Process.Name, string(c.Verb), c.Kind, c.Name.String()}
 	lag := w.chance.delay(callLag, words...)
@@ -251,7 +252,7 @@ func (w *world) outcome(c *wire.Call) (wire.Outcome, time.Duration) {
 	return outcome, lag
 }
 
-// kill ends a process. What it has asked for is done, or not.
+// kill ends a process. Each of its pending calls is carried out or not.
 func (w *world) kill(p *process) {
 	w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
 	p.calls.Die()

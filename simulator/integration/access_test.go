@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"regexp"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
 // may asks the API server whether a user may do something in a namespace: "verb group/resource", the core group being empty.
@@ -138,7 +136,8 @@ func TestAccess_TheSDKReadsTheVersion(t *testing.T) {
 	}
 }
 
-// Each role is enough for what it is for. The users have the names of the roles, by which the record of requests knows them (package rights).
+// Each role suffices for its purpose. The users have the names of the roles, by which the record of requests identifies
+// them (package rights).
 func TestAccess_UsersTrain(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -210,7 +209,7 @@ func acting(t *testing.T, user string, groups ...string) dynamic.Interface {
 	return client
 }
 
-// reads gets, lists and watches objects, of which none is called none.
+// reads gets, lists and watches objects; none of them is called none.
 func reads(t *testing.T, client dynamic.ResourceInterface) {
 	t.Helper()
 	if _, err := client.List(t.Context(), metav1.ListOptions{}); err != nil {
@@ -268,76 +267,5 @@ func makesAndRemoves(t *testing.T, client dynamic.ResourceInterface, manifest st
 	}
 	if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Error(err)
-	}
-}
-
-// The initializer of the cache may make the calls that it needs, and no others: above all, it deletes no accounts. LeaderWorkerSets are
-// not served here, so its calls about them get no further than past the roles.
-func TestAccess_TheCacheInitializerDoesWhatItNeeds(t *testing.T) {
-	const namespace, account = "default", "system:serviceaccount:default:kubeflow-trainer-cache-initializer"
-	applyRendered(
-		t,
-		render.Default().With("dataCache.namespaces", []any{namespace}),
-		func(o *unstructured.Unstructured) bool {
-			return o.GetName() == "kubeflow-trainer-cache-initializer"
-		},
-	)
-	allowed := map[string]bool{}
-	for _, what := range []string{
-		"get trainer.kubeflow.org/trainjobs", "update trainer.kubeflow.org/trainjobs/finalizers",
-		"create leaderworkerset.x-k8s.io/leaderworkersets", "get leaderworkerset.x-k8s.io/leaderworkersets",
-		"create /services", "create /serviceaccounts",
-	} {
-		allowed[what] = true
-	}
-	eventually(t, "the role counts", func() bool { return may(t, account, namespace, "create /serviceaccounts") })
-	for _, resource := range []string{
-		"trainer.kubeflow.org/trainjobs", "trainer.kubeflow.org/trainjobs/finalizers", "leaderworkerset.x-k8s.io/leaderworkersets",
-		"/services", "/serviceaccounts", "/serviceaccounts/token", "/secrets", "/configmaps", "/pods",
-	} {
-		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"} {
-			what := verb + " " + resource
-			if got := may(t, account, namespace, what); got != allowed[what] {
-				t.Errorf("%s: allowed %t, want %t", what, got, allowed[what])
-			}
-		}
-	}
-	initializer, sets := acting(t, account), schema.GroupVersionResource{
-		Group: "leaderworkerset.x-k8s.io", Version: "v1", Resource: "leaderworkersets",
-	}
-	_, err := initializer.Resource(trainJobs).Namespace(namespace).Get(t.Context(), "none", metav1.GetOptions{})
-	wantNotFound(t, err)
-	_, err = initializer.Resource(sets).Namespace(namespace).Get(t.Context(), "cached-cache", metav1.GetOptions{})
-	wantNotFound(t, err)
-	set := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "leaderworkerset.x-k8s.io/v1",
-		"kind":       "LeaderWorkerSet",
-		"metadata":   map[string]any{"name": "cached-cache"},
-	}}
-	// Whether the kind is served depends on the tests that ran before.
-	if _, err = initializer.Resource(sets).
-		Namespace(namespace).
-		Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
-		wantNotFound(t, err)
-	} else if err := shared.Dynamic.Resource(sets).
-		Namespace(namespace).
-		Delete(t.Context(), "cached-cache", metav1.DeleteOptions{}); err != nil {
-		t.Error(err)
-	}
-	for kind, resource := range map[string]string{"ServiceAccount": "serviceaccounts", "Service": "services"} {
-		object := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "cached-cache"},
-			"spec": map[string]any{"ports": []any{map[string]any{"port": int64(50051)}}},
-		}}
-		client := shared.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).
-			Namespace(namespace)
-		theirs := initializer.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).
-			Namespace(namespace)
-		if _, err := theirs.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-			t.Error(err)
-		}
-		t.Cleanup(
-			func() { _ = client.Delete(context.WithoutCancel(t.Context()), "cached-cache", metav1.DeleteOptions{}) },
-		)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// submitted is what became of an object that was sent to the API server without being kept.
+// submitted is the result of an object that was sent to the API server without being stored.
 type submitted struct {
 	code int32
 	text string
@@ -50,8 +50,8 @@ func answerOf(t *testing.T, err error) submitted {
 	return submitted{code: status.Status().Code, text: status.Status().Message}
 }
 
-// What is refused, by whom, and in which words: the schema and its rules say 422, the webhook 403.
-func TestRefusals(t *testing.T) {
+// Each refusal has the code of its origin and a reason: the schema and its rules return 422, the webhook 403.
+func TestAdmission_RefusesWithCodeAndReason(t *testing.T) {
 	job := func(name, spec string) string {
 		return fmt.Sprintf("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"+
 			"metadata: {name: %s, namespace: default}\nspec: %s\n", name, spec)
@@ -141,9 +141,9 @@ func kept(t *testing.T, resource schema.GroupVersionResource, document string) *
 	return stored
 }
 
-// An older client reads a job and writes back what it knows of it. Nothing that it does not know may be lost, and what it
-// only spells otherwise is no change.
-func TestAnOlderClientLosesNothing(t *testing.T) {
+// An older client reads a job and writes back the fields that it knows. Unknown fields must not be lost, and a
+// different spelling of the same value is no change.
+func TestTrainJob_OlderClientLosesNothing(t *testing.T) {
 	stored := kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {name: older-client, namespace: default}
@@ -233,8 +233,9 @@ spec:
 	}
 }
 
-// A real change of what cannot change is refused by the rule of the schema; a patch, by the webhook, while the job runs.
-func TestWhatCannotChange(t *testing.T) {
+// A real change of an immutable field is refused by the rule of the schema; a patch, by the webhook, while the job
+// runs.
+func TestTrainJob_ImmutableFieldsAreRefused(t *testing.T) {
 	kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {name: unchanging, namespace: default}
@@ -273,8 +274,8 @@ spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
 	}
 }
 
-// A job whose runtime is gone can be suspended, resumed and labeled: it has a copy.
-func TestAJobOutlivesItsRuntime(t *testing.T) {
+// A job whose runtime is deleted can be suspended, resumed and labeled: it has a copy.
+func TestTrainJob_OutlivesItsRuntime(t *testing.T) {
 	runtimes := schema.GroupVersionResource{
 		Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainingruntimes",
 	}

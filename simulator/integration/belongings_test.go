@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
 // notTheirs is in the refusal of policy belongings.lockstep.dev.
@@ -38,7 +38,8 @@ func asController(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	return client, untyped
 }
 
-// unplayed is a TrainJob that nobody reconciles, so that the garbage collector leaves alone what is said to be its.
+// unplayed returns a TrainJob that no controller reconciles, so that the garbage collector spares objects that name it
+// as their owner.
 func unplayed(t *testing.T, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	return kept(t, trainJobs, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
@@ -84,8 +85,8 @@ func become() map[schema.GroupVersionResource][2]string {
 	return kinds
 }
 
-// The controller's account makes, changes and deletes JobSets, groups and domains of TrainJobs only: it is not an administrator of
-// everybody's by the service accounts that pods may have.
+// The controller's account makes, changes and deletes JobSets, groups and domains of TrainJobs only: the service
+// accounts that pods may have do not make it an administrator of all namespaces.
 func TestBelongings_NothingRunsWithoutATrainJob(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -153,7 +154,7 @@ func TestBelongings_NothingRunsWithoutATrainJob(t *testing.T) {
 	}
 }
 
-// The ConfigMaps by which clusters decide who is who are none of a TrainJob's, and do not become its by a claim.
+// The ConfigMaps by which clusters identify clients are none of a TrainJob's, and do not become its by a claim.
 func TestBelongings_ConfigMapsOfTheClusterStay(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

@@ -88,7 +88,7 @@ func installBeside(t *testing.T, kind, namespace string) string {
 	webhook["namespaceSelector"] = map[string]any{
 		"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace},
 	}
-	configuration.Object["webhooks"] = []any{webhook} // those of runtimes would be asked about all namespaces
+	configuration.Object["webhooks"] = []any{webhook} // those of runtimes would be called for all namespaces
 	configuration.SetName(configuration.GetName() + ".beside")
 	configurations := shared.Dynamic.Resource(schema.GroupVersionResource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Resource: strings.ToLower(kind) + "s",

@@ -121,7 +121,7 @@ func running(t *testing.T, job, attempt string) start {
 	return now
 }
 
-// startOf is how a job's gang stands, or what is missing for it to run.
+// startOf returns the state of a job's gang, or the missing condition for its run.
 func startOf(ctx context.Context, t *testing.T, job, attempt string) (now start, missing string) {
 	t.Helper()
 	group, err := shared.Client.SchedulingV1beta1().PodGroups("default").Get(ctx, job, metav1.GetOptions{})
@@ -155,8 +155,8 @@ func startOf(ctx context.Context, t *testing.T, job, attempt string) (now start,
 	return now, ""
 }
 
-// claimOf is the claim that the pods of a group share, or what is missing: it must be allocated, and reserved for the group, or for each
-// of its pods where they share it by name.
+// claimOf returns the claim that the pods of a group share, or the missing part: it must be allocated, and reserved for
+// the group, or for each of its pods where they share it by name.
 func claimOf(
 	ctx context.Context, t *testing.T, group *schedulingv1beta1.PodGroup,
 ) (claim *resourcev1.ResourceClaim, missing string) {
@@ -198,7 +198,7 @@ func goneWithin(t *testing.T, patience time.Duration, job string) {
 	})
 }
 
-// claims is how many claims there are.
+// claims returns the number of claims.
 func claims(ctx context.Context, t *testing.T) int {
 	t.Helper()
 	list, err := shared.Client.ResourceV1().ResourceClaims("default").List(ctx, metav1.ListOptions{})
@@ -208,7 +208,8 @@ func claims(ctx context.Context, t *testing.T) int {
 	return len(list.Items)
 }
 
-// vacated waits, after what the test keeps from here on was deleted, until a job's machines and devices are the next test's.
+// vacated waits, after the test's later objects are deleted, until a job's machines and devices are free for the next
+// test.
 func vacated(t *testing.T, job string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -270,7 +271,7 @@ func cordon(t *testing.T, domain string) {
 // A gang's shared claim lives as long as its group: it is given back on suspension, and made anew on resumption and when the whole
 // gang starts again. There, the clique of the first start is no longer to be had: with the former allocation, which only that
 // clique can serve, the gang would wait for ever.
-func TestASharedClaimLivesAsLongAsItsGangRuns(t *testing.T) {
+func TestSharedClaim_LivesAsLongAsItsGang(t *testing.T) {
 	if offered() == probe.Groups {
 		t.Skip("without DRAWorkloadResourceClaims the API server drops shared claims")
 	}
@@ -317,7 +318,7 @@ func fail(t *testing.T, pod corev1.Pod) {
 }
 
 // Others wait for the devices of a job that is over; a group without claims would stay for 45 s.
-func TestASharedClaimEndsWithItsJob(t *testing.T) {
+func TestSharedClaim_EndsWithItsJob(t *testing.T) {
 	if offered() == probe.Groups {
 		t.Skip("without DRAWorkloadResourceClaims the API server drops shared claims")
 	}
@@ -336,8 +337,8 @@ func TestASharedClaimEndsWithItsJob(t *testing.T) {
 	goneWithin(t, 20*time.Second, "brief")
 }
 
-// A cluster that keeps no shared claims says so, and no pod starts with a claim of its own.
-func TestSharedClaimsAreRefusedWhereTheyAreDropped(t *testing.T) {
+// A cluster that drops shared claims is reported, and no pod starts with a claim of its own.
+func TestSharedClaim_RefusedWhereDropped(t *testing.T) {
 	if offered() != probe.Groups {
 		t.Skip("the API server keeps shared claims in this mode")
 	}

@@ -17,15 +17,15 @@ import (
 	"k8s.io/utils/clock"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
-	"github.com/lockstep-project/lockstep/simulator/session"
-	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/session"
 )
 
 var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
 
-func TestEachFrameworkFindsItsPeers(t *testing.T) {
+func TestFrameworks_EachFindsItsPeers(t *testing.T) {
 	job := func(name, runtime string) string {
 		return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -67,7 +67,7 @@ spec:
 	}
 }
 
-func TestTheStatusFollowsTheJobSet(t *testing.T) {
+func TestStatus_FollowsTheJobSet(t *testing.T) {
 	play(t, 30*time.Second, gang("followed", 2, "1s"))
 	job, err := shared.Dynamic.Resource(trainJobs).
 		Namespace(namespaceOf(t)).
@@ -85,9 +85,9 @@ func TestTheStatusFollowsTheJobSet(t *testing.T) {
 	}
 }
 
-// What only shows when the job is to be made is told where the user looks, not only in a log: this name is short enough for
-// a TrainJob, and too long for its pods.
-func TestAJobThatCannotBeMadeSaysWhy(t *testing.T) {
+// An error that only appears when the job's objects are created is reported in the job's status, not only in a log:
+// this name is short enough for a TrainJob, and too long for its pods.
+func TestStatus_SaysWhyJobCannotBeMade(t *testing.T) {
 	name := strings.Repeat("long-", 11) + "name"
 	job := play(t, 4*time.Second, gang(name, 2, "1s"))[name]
 	if job.Outcome != outcome.Unplaced || !strings.Contains(job.Reason, "spec.replicatedJobs[0].name: Invalid value") {
@@ -95,7 +95,7 @@ func TestAJobThatCannotBeMadeSaysWhy(t *testing.T) {
 	}
 }
 
-func TestBothVersionsAreServed(t *testing.T) {
+func TestCRDs_ServeBothVersions(t *testing.T) {
 	for _, version := range []string{"v1alpha1", "v2alpha1"} {
 		list, err := shared.Client.Discovery().ServerResourcesForGroupVersion("trainer.kubeflow.org/" + version)
 		if err != nil {
@@ -113,10 +113,10 @@ func TestBothVersionsAreServed(t *testing.T) {
 	}
 }
 
-func TestARefusedObjectIsNamedWithItsLine(t *testing.T) {
+func TestSubmit_NamesLineOfRefusedObject(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bad.yaml")
 	content := strings.ReplaceAll(gang("fine", 1, "1s")+"---\n"+gang("wrong", 1, "1s"), "NAMESPACE", "default")
-	content = strings.Replace(content, "numNodes: 1", "numNodez: 1", 2)
+	content = strings.Replace(content, "numNodes: 1", "numNodes: -1", 2) // a file alone does not show it
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,13 @@ func TestARefusedObjectIsNamedWithItsLine(t *testing.T) {
 	}
 	_, err = session.Submit(t.Context(), shared.Cluster, jobs, catalog, clock.RealClock{})
 	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), file+":1: the API server refuses TrainJob") ||
-		!strings.Contains(err.Error(), "numNodez") {
-		t.Errorf("a field that does not exist: %v", err)
+		!strings.Contains(err.Error(), "numNodes") {
+		t.Errorf("a number that the webhook refuses: %v", err)
 	}
 }
 
 // Our binaries run under the roles of manifests/, not as admin.
-func TestOurAccountsAreNotAdmin(t *testing.T) {
+func TestRoles_AreNotAdmin(t *testing.T) {
 	for _, account := range []string{"lockstep-controller", "lockstep-scheduler"} {
 		for _, attributes := range []authorizationv1.ResourceAttributes{
 			{Verb: "list", Resource: "secrets", Namespace: corev1.NamespaceDefault},
@@ -162,8 +162,9 @@ func TestOurAccountsAreNotAdmin(t *testing.T) {
 	}
 }
 
-// A job that fetches something first has volume claims, which JobSet lets nobody change: it must be able to wait in a queue.
-func TestAJobWithClaimsWaitsSuspendedAndGoesOn(t *testing.T) {
+// A job that fetches something first has volume claims, which JobSet does not let change: it must be able to wait in a
+// queue.
+func TestSuspend_JobWithVolumeClaimsResumes(t *testing.T) {
 	kept(t, trainJobs, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {name: queued, namespace: default}
@@ -192,7 +193,9 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	patch(`{"spec":{"runtimePatches":[]}}`) // the queue takes back its labels, and a template's only ones are gone
+	patch(
+		`{"spec":{"runtimePatches":[]}}`,
+	) // the queue takes back its labels, and a template that has only these loses all
 	patch(`{"spec":{"suspend":false}}`)
 	within(t, 40*time.Second, "its trainer's pod", func() bool {
 		for _, pod := range podsOf(t.Context(), t, "default", "queued") {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// claimingJob is a gang of which each node claims a device of its own.
+// claimingJob is a gang whose nodes claim a device of their own each.
 const claimingJob = `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata:
@@ -27,7 +27,7 @@ spec:
 `
 
 // Each node of a job has the devices that the job claims for it, on the machine where they are.
-func TestNodesHaveTheDevicesThatTheyClaim(t *testing.T) {
+func TestResourceClaim_NodesHaveTheirDevices(t *testing.T) {
 	kept(t, resourcev1.SchemeGroupVersion.WithResource("resourceclaimtemplates"), `apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
 metadata: {name: one-daemon, namespace: default}
@@ -61,7 +61,7 @@ spec: {spec: {devices: {requests: [{name: daemon, exactly: {deviceClassName: com
 }
 
 // Kueue would count none of the devices that a job claims itself.
-func TestAQueuedJobTakesClaimsFromItsRuntime(t *testing.T) {
+func TestResourceClaim_QueuedJobNeedsRuntime(t *testing.T) {
 	answer := tryCreate(t, strings.ReplaceAll(claimingJob, "LABEL", "kueue.x-k8s.io/queue-name"))
 	if answer.code != http.StatusForbidden ||
 		!strings.Contains(answer.text, "put the claims into the pods of a runtime") {

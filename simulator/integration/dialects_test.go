@@ -22,7 +22,8 @@ import (
 // markedGang is a gang of four pods as another controller marks it.
 type markedGang struct {
 	dialect, group string
-	// objects are what the controller, or its user, creates beside the pods; REPLICAS stands for the number of pods.
+	// objects are those that the controller, or its user, creates beside the pods; REPLICAS stands for the number of
+	// pods.
 	objects string
 	// labels and annotations are those of the pod of a rank; nil if the objects make the pods.
 	labels, annotations func(rank, of int) map[string]string
@@ -93,8 +94,8 @@ func markedGangs() []markedGang {
 	}
 }
 
-// A gang that another controller marks is placed whole, in one domain, with its ranks in order; one that is too large waits, and says why; with its
-// last pod, or with the object behind its mark, its PodGroup goes.
+// A gang that another controller marks is placed whole, in one domain, with its ranks in order; one that is too large
+// waits, and reports why; its PodGroup is deleted with its last pod, or with the object behind its mark.
 func TestDialects(t *testing.T) {
 	serveForeign(t)
 	for _, gang := range markedGangs() {

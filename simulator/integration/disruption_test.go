@@ -70,11 +70,11 @@ func asScheduler(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// deadline is until when evicted pods are told that they have time.
+// deadline is the announced end of the time that evicted pods have.
 const deadline = "2026-11-23T12:00:00Z"
 
 // The API server takes the deadline of a victim with its status, from an account that may not patch pods.
-func TestAVictimIsToldItsDeadline(t *testing.T) {
+func TestPreemption_VictimHasDeadline(t *testing.T) {
 	makeNamespace(t, namespaceOf(t))
 	pods := shared.Client.CoreV1().Pods(namespaceOf(t))
 	pod, err := pods.Create(t.Context(), &corev1.Pod{
@@ -146,8 +146,8 @@ func conditionsOf(ctx context.Context, t *testing.T, namespace, name string) []s
 	return held
 }
 
-// Whoever of a gang is evicted, all of it starts again: a training goes on with all its ranks or not at all.
-func TestOneEvictedMemberStartsTheGangAgain(t *testing.T) {
+// The eviction of any member restarts the whole gang: a training continues with all its ranks or not at all.
+func TestEvict_OneMemberRestartsTheGang(t *testing.T) {
 	namespace, name := namespaceOf(t), "one"
 	submit(t, gang(name, 4, "10m"))
 	before := newRunners(t, namespace, name, 4, nil)
@@ -161,7 +161,7 @@ func TestOneEvictedMemberStartsTheGangAgain(t *testing.T) {
 }
 
 // A gang that is preempted has done nothing wrong, however often: it starts again and completes.
-func TestAPreemptedGangStartsAgain(t *testing.T) {
+func TestPreemption_GangStartsAgain(t *testing.T) {
 	const members = 64
 	namespace, name := namespaceOf(t), "preempted"
 	submit(t, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
@@ -202,9 +202,9 @@ spec:
 	}
 }
 
-// A job that can go on with the others gets the lost member back, with its rank, near them. The Job's controller waits ten
-// seconds before it replaces a pod.
-func TestALostMemberIsReplaced(t *testing.T) {
+// A job that can continue with the others gets the lost member back, with its rank, near them. The Job's controller
+// waits ten seconds before it replaces a pod.
+func TestOnDisruption_ReplacesLostMember(t *testing.T) {
 	const members, lost = 16, 5
 	namespace, name := namespaceOf(t), "replaced"
 	submit(t, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1

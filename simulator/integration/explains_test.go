@@ -19,7 +19,7 @@ func pathOf(namespace string) string {
 	return "/apis/trainer.kubeflow.org/v1alpha1/namespaces/" + namespace + "/trainjobs/"
 }
 
-// table is what kubectl get -o wide prints of an object, by column.
+// table returns the output of kubectl get -o wide for an object, by column.
 func table(t *testing.T, path string) map[string]string {
 	t.Helper()
 	raw, err := shared.Client.SchedulingV1().RESTClient().Get().AbsPath(path).
@@ -72,7 +72,8 @@ func toldOf(t *testing.T, namespace, name string) []string {
 	return out
 }
 
-// A job whose data is fetched says so, and does not wait: its group is there already, and no scheduler can say anything of it.
+// A job whose data is fetched reports that, and does not wait: its group exists already, and no scheduler can report on
+// it.
 func TestExplains_AnInitializerThatRuns(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(t, strings.ReplaceAll(prepared, "run-time: 5s", "run-time: 15s"))
@@ -101,8 +102,8 @@ func TestExplains_AnInitializerThatRuns(t *testing.T) {
 	}
 }
 
-// tellsOfItsPreemption checks what the owner of a gang sees that has just left for another one: the TrainJob's columns and status, the
-// PodGroup's STATUS, and Events.
+// tellsOfItsPreemption checks the information for the owner of a gang that was just preempted: the TrainJob's columns
+// and status, the PodGroup's STATUS, and Events.
 func tellsOfItsPreemption(t *testing.T, namespace, name string) {
 	t.Helper()
 	eventually(t, "the job says that it was preempted", func() bool {

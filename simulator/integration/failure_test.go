@@ -173,7 +173,8 @@ func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// At its deadline a job's pods are deleted at once. What they say as they end is in an Event on the TrainJob and in its status, for their logs are gone.
+// At its deadline a job's pods are deleted at once. Their termination messages are in an Event on the TrainJob and in
+// its status, because their logs are deleted.
 func TestFailure_LastWordsAtTheDeadline(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(t, `apiVersion: trainer.kubeflow.org/v1alpha1
@@ -249,7 +250,7 @@ func TestFailure_DeletedRank(t *testing.T) {
 	}
 }
 
-// The exit code decides whether ranks start again, and lockstep.dev/max-restarts how often.
+// The exit code decides whether ranks start again, and lockstep.dev/max-restarts limits the restarts.
 func TestFailure_EndsTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotation string
@@ -317,8 +318,9 @@ func TestFailure_RefusedRank(t *testing.T) {
 	}
 }
 
-// Ranks of a gang that is suspended end by a signal, with whatever exit code they like: that is no failure, counts as none, and is not even fatal if
-// that exit code is. A kubelet takes its time with a pod that has ended; here a finalizer does, or it would be gone before anybody saw it.
+// Ranks of a gang that is suspended end by a signal, with any exit code: that is no failure, counts as none, and is not
+// even fatal if that exit code is. A kubelet takes its time with a pod that has ended; here a finalizer does, or the
+// pod would be deleted before it was seen.
 func TestFailure_SuspensionIsNone(t *testing.T) {
 	for name, annotations := range map[string][]string{
 		"plain": nil,

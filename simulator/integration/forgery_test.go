@@ -43,10 +43,10 @@ var (
 	}
 )
 
-// A tenant with rights on TrainJobs and ConfigMaps only, and one with every verb on everything of core, of TrainJobs and of
-// Lockstep in the namespace, race the controller for the job's copy of its runtime: before the job exists, while it is first
-// rendered, while it is queued and when it is resumed. A win is any object of the job's with something of the forged runtime.
-// The forgers must not keep the job from starting either.
+// A tenant with rights on TrainJobs and ConfigMaps only, and one with every verb on everything of core, of TrainJobs
+// and of Lockstep in the namespace, race the controller for the job's copy of its runtime: before the job exists, while
+// it is first rendered, while it is queued and when it is resumed. A win is any object of the job's with a part of the
+// forged runtime. The forgers must not prevent the job from starting either.
 func TestFrozenTrainJob_ForgersNeverWin(t *testing.T) {
 	f := newForgery(t)
 	wins := 0
@@ -59,12 +59,12 @@ func TestFrozenTrainJob_ForgersNeverWin(t *testing.T) {
 	t.Logf("%d of %d rounds won by ten forgers each, who wrote %d times", wins, *rounds, f.wrote)
 }
 
-// forgery is the scene of the race: a namespace with the administrator's runtime, and the tenants who forge it.
+// forgery is the scene of the race: a namespace with the administrator's runtime, and the tenants that forge it.
 type forgery struct {
 	namespace string
 	// tenants may write ConfigMaps, and everything of Lockstep's in the namespace.
 	tenants []dynamic.Interface
-	// runtime is the administrator's, as it is stored.
+	// runtime is the administrator's, as stored.
 	runtime *unstructured.Unstructured
 
 	mu    sync.Mutex
@@ -139,7 +139,7 @@ spec:
 	return f
 }
 
-// tenantWith is access for a user who has these rights in a namespace, and no others.
+// tenantWith returns access for a user with these rights in a namespace, and no others.
 func tenantWith(t *testing.T, namespace, name string, rules []rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	_, err := shared.Client.RbacV1().Roles(namespace).Create(t.Context(),
@@ -158,7 +158,7 @@ func tenantWith(t *testing.T, namespace, name string, rules []rbacv1.PolicyRule)
 	return as(name)
 }
 
-// play lets ten forgers attack one job, and says what they won; empty for nothing.
+// play lets ten forgers attack one job, and returns their success; empty for none.
 func (f *forgery) play(t *testing.T, round int) (won string) {
 	t.Helper()
 	name := fmt.Sprintf("attacked-%d", round)
@@ -292,7 +292,8 @@ func (f *forgery) remove(t *testing.T, name string) {
 	}
 }
 
-// forge writes, changes and deletes what could pass for the job's copy, with one shape of owners, until ctx ends.
+// forge writes, changes and deletes objects that could pass for the job's copy, with one shape of owners, until ctx
+// ends.
 func (f *forgery) forge(
 	ctx context.Context, name string, rng *rand.Rand, owners func(string, types.UID) []metav1.OwnerReference,
 	uid <-chan types.UID, i int,
@@ -316,7 +317,7 @@ func (f *forgery) forge(
 		case 3:
 			_, err := copies.Update(ctx, forged, metav1.UpdateOptions{})
 			f.count(err)
-		case 4: // what a create refuses, an update may let in
+		case 4: // an update may pass where a create is refused
 			bare := forged.DeepCopy()
 			bare.SetOwnerReferences(nil)
 			unstructured.RemoveNestedField(bare.Object, "immutable")
@@ -337,7 +338,7 @@ func (f *forgery) forge(
 	}
 }
 
-// count counts the writes that the API server let in.
+// count counts the writes that the API server admitted.
 func (f *forgery) count(err error) {
 	if err != nil {
 		return
@@ -347,7 +348,7 @@ func (f *forgery) count(err error) {
 	f.wrote++
 }
 
-// copyOf is what the version before, and Kubeflow Trainer, keep of a runtime for a job, forged.
+// copyOf returns a forged copy of a runtime for a job, as the version before, and Kubeflow Trainer, store it.
 func (f *forgery) copyOf(
 	name string, of types.UID, owners func(string, types.UID) []metav1.OwnerReference,
 ) *unstructured.Unstructured {
@@ -363,7 +364,7 @@ func (f *forgery) copyOf(
 	return config
 }
 
-// stateOf is what this version keeps of a job, forged.
+// stateOf returns a forged state of a job, as this version stores it.
 func (f *forgery) stateOf(namespace, name string, of types.UID) *unstructured.Unstructured {
 	var runtime map[string]any
 	if err := json.Unmarshal([]byte(f.forged()), &runtime); err != nil {

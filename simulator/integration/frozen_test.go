@@ -43,8 +43,9 @@ func frozenOf(t *testing.T, namespace, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{}
 }
 
-// The copy of a runtime that a controller of the version before made is believed, by what the API server itself says of it: it is
-// not younger than the job's JobSet, and only a controller could write whose it is. One that a tenant puts in its place is not.
+// The copy of a runtime that a controller of the previous version made is trusted, by the API server's own metadata: it
+// is not younger than the job's JobSet, and only a controller could write its owner. One that a tenant puts in its
+// place is not.
 func TestFrozenTrainJob_AdoptsOnlyWhatAControllerMade(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -59,7 +60,10 @@ func TestFrozenTrainJob_AdoptsOnlyWhatAControllerMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := client.New(shared.Admin, client.Options{Scheme: scheme}) // it has what the controller lists
+	cache, err := client.New(
+		shared.Admin,
+		client.Options{Scheme: scheme},
+	) // it has the objects that the controller lists
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +107,7 @@ spec: {suspend: true, managedBy: kueue.x-k8s.io/multikueue, runtimeRef: {name: t
 			Data:      map[string]string{"runtime": string(content)},
 		}
 	}
-	// A waiting job whose copy is not believed is rendered anew, by what is decided now.
+	// A waiting job whose copy is not trusted is rendered anew, by the current decisions.
 	nodesFound := func() int32 {
 		t.Helper()
 		found, err := resolver.Find(t.Context(), &job)

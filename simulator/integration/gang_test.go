@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // gang is a torch TrainJob of whole trays that must share one clique.
@@ -57,7 +57,7 @@ func inOneClique(t *testing.T, job outcome.Job, ranks int) {
 	}
 }
 
-func TestTheSamplesComplete(t *testing.T) {
+func TestSamples_Complete(t *testing.T) {
 	jobs := playFiles(t, 30*time.Second, "../../manifests/samples")
 	for _, job := range jobs {
 		if job.Outcome != outcome.Complete {
@@ -80,7 +80,7 @@ func TestTheSamplesComplete(t *testing.T) {
 	}
 }
 
-func TestAGangThatDoesNotFitStaysWhole(t *testing.T) {
+func TestGangPlacement_TooLargeStaysWhole(t *testing.T) {
 	// A clique has 18 trays.
 	job := play(t, 4*time.Second, gang("too-large", 19, "1s"))["too-large"]
 	if job.Outcome != outcome.Unplaced {
@@ -101,7 +101,7 @@ func TestAGangThatDoesNotFitStaysWhole(t *testing.T) {
 	}
 }
 
-func TestGangsQueueForCliques(t *testing.T) {
+func TestGangPlacement_QueuesForCliques(t *testing.T) {
 	// Four cliques, six gangs that need one each: two wait until others have ended, and none is ever split.
 	var yaml []string
 	for i := range 6 {
@@ -113,8 +113,9 @@ func TestGangsQueueForCliques(t *testing.T) {
 	}
 }
 
-// That the group is written before the JobSet is a test of the reconciler's: instants of the API are too coarse to tell.
-func TestPodsJoinTheGroupOfTheirJob(t *testing.T) {
+// A test of the reconciler checks that the group is written before the JobSet: instants of the API are too coarse for
+// that.
+func TestPodGroup_PodsJoinThatOfTheirJob(t *testing.T) {
 	play(t, 30*time.Second, gang("ordered", 2, "1s"))
 	namespace := namespaceOf(t)
 	group, err := shared.Client.SchedulingV1beta1().
@@ -146,8 +147,8 @@ func TestPodsJoinTheGroupOfTheirJob(t *testing.T) {
 	}
 }
 
-// What is not for our scheduler is served by the stock one, which is there because ours is a secondary scheduler.
-func TestJobsForTheStockScheduler(t *testing.T) {
+// Pods for other schedulers are served by the stock one, which runs because ours is a secondary scheduler.
+func TestStockScheduler_ServesItsJobs(t *testing.T) {
 	job := func(name, annotation string) string {
 		return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -179,8 +180,8 @@ spec:
 	}
 }
 
-// A gang for a scheduler that does not read its group would start in parts. The refusal says what to write instead.
-func TestGangsForTheStockSchedulerAreRefusedInModeResources(t *testing.T) {
+// A gang for a scheduler that does not read its group would start in parts. The refusal gives the alternative.
+func TestStockScheduler_GangsRefusedInModeResources(t *testing.T) {
 	if offered() != probe.Resources {
 		t.Skip("the stock scheduler reads the groups of this mode")
 	}
@@ -229,7 +230,7 @@ spec:
 `
 
 // An initializer runs before the gang and is not part of it: it has no rank, and while it runs the job is not given up.
-func TestAnInitializerRunsBeforeItsGang(t *testing.T) {
+func TestInitializer_RunsBeforeItsGang(t *testing.T) {
 	job := play(t, 2*time.Second, prepared)["prepared"]
 	inOneClique(t, job, 2)
 	for _, rank := range job.Ranks {

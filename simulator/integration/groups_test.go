@@ -9,12 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
-// A runtime may group its initializers, which start one by one, and its nodes, which are a gang in one domain. What it says is
-// served also where the native field is dropped.
-func TestARuntimeWithSeveralGroups(t *testing.T) {
+// A runtime may group its initializers, which start one by one, and its nodes, which are a gang in one domain. Its
+// settings are honored also where the native field is dropped.
+func TestPodGroup_RuntimeWithSeveral(t *testing.T) {
 	job := play(t, 10*time.Second, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {name: grouped, namespace: NAMESPACE, labels: {trainer.kubeflow.org/framework: torch}}
@@ -69,8 +69,9 @@ spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 	}
 }
 
-// A restart of the whole gang keeps a group that shares no claims: its new pods are placed whole again, wherever there is room.
-func TestARestartKeepsAGroupWithoutClaims(t *testing.T) {
+// A restart of the whole gang retains a group that shares no claims: its new pods are placed whole again, wherever
+// there is room.
+func TestPodGroup_RestartKeepsOneWithoutClaims(t *testing.T) {
 	withoutClaims := strings.NewReplacer(
 		"    resourceClaims: [{name: fabric, resourceClaimTemplateName: one-clique}]\n", "",
 		"                resourceClaims: [{name: fabric, resourceClaimTemplateName: one-clique}]\n", "",

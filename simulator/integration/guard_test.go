@@ -21,7 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/guard"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
@@ -156,7 +156,8 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 	}
 }
 
-// refusesToStart runs the controller as it is installed, and wants it to end with one line that names the policy, and exit code 2.
+// refusesToStart runs the controller with the chart's settings, and expects it to end with one line that names the policy, and
+// exit code 2.
 func refusesToStart(t *testing.T, policy string) {
 	t.Helper()
 	binaries, err := cluster.Build(t.Context(), func(string) {})

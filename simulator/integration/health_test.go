@@ -35,8 +35,8 @@ func reports(t *testing.T, node string) {
 	annotate(t, node, "test.lockstep.dev/reported", fmt.Sprintf("%q", t.Name()))
 }
 
-// An administrator wants a node to be avoided. The gang there goes on until its trainer has saved its work; then all start again, elsewhere, which counts
-// as no failure.
+// An administrator wants a node to be avoided. The gang there runs until its trainer has saved its work; then all start
+// again, elsewhere, which counts as no failure.
 func TestHealth_GangLeavesAtItsNextCheckpoint(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(

@@ -54,7 +54,8 @@ func nativeJob(t *testing.T, name string, size int32) {
 	t.Cleanup(func() { discardJob(t, name) })
 }
 
-// discardJob deletes a Job and its gang, and waits until its pods are gone, so that tests do not compete for machines.
+// discardJob deletes a Job and its gang, and waits until its pods are deleted, so that tests do not compete for
+// machines.
 func discardJob(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
-var leaks = flag.Int("leaks", 20, "how many jobs TestNothingLeaks lets end")
+var leaks = flag.Int("leaks", 20, "how many jobs TestCleanup_NothingLeaks lets end")
 
 // The ways in which jobs end, in turn.
 var ways = []string{"complete", "fail", "deadline", "delete", "suspend"}
@@ -31,9 +31,9 @@ type ending struct {
 	touched   map[string]bool
 }
 
-// Whichever way a job ends, a minute later nothing that it made is left, and its devices are free. A suspended job keeps what
-// it needs to go on: the copy of its runtime, its files and keys, and the Service of its JobSet.
-func TestNothingLeaks(t *testing.T) {
+// However a job ends, a minute later nothing that it made is left, and its devices are free. A suspended job retains
+// the objects that it needs to resume: the copy of its runtime, its files and keys, and the Service of its JobSet.
+func TestCleanup_NothingLeaks(t *testing.T) {
 	e := &ending{namespace: namespaceOf(t), touched: map[string]bool{}}
 	var texts []string
 	for i := range *leaks {
@@ -140,7 +140,7 @@ spec:%s
 `, way, i, runTime, []string{"none", "preferred"}[i%2], deadline, runtime)
 }
 
-// push does to jobs that run what ends them.
+// push ends running jobs.
 func (e *ending) push(t *testing.T) {
 	t.Helper()
 	pods, err := shared.Client.CoreV1().Pods(e.namespace).List(t.Context(), metav1.ListOptions{})
@@ -177,7 +177,7 @@ func (e *ending) push(t *testing.T) {
 	}
 }
 
-// over is how many jobs are over, in the way that they should.
+// over returns the number of jobs that are over, in the expected way.
 func (e *ending) over(t *testing.T) int {
 	t.Helper()
 	list, err := shared.Dynamic.Resource(trainJobs).Namespace(e.namespace).List(t.Context(), metav1.ListOptions{})
@@ -201,7 +201,7 @@ func (e *ending) over(t *testing.T) int {
 	return over
 }
 
-// left is what jobs made and is still there, apart from what suspended jobs keep.
+// left returns the remaining objects of jobs, apart from those of suspended jobs.
 func (e *ending) left(t *testing.T) []string {
 	t.Helper()
 	var left []string

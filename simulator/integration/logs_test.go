@@ -19,7 +19,8 @@ spec:
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
 `
 
-// The log of a fake node's pod says that nothing runs there, while the pod runs and afterwards. Whoever follows it learns when the pod ends.
+// The log of a fake node's pod says that nothing runs there, while the pod runs and afterwards. A client that follows
+// it sees the end of the pod.
 func TestLogs_OfFakeNodes(t *testing.T) {
 	submit(t, twoLogged)
 	pod := waitForRank(t, "1")
@@ -69,7 +70,8 @@ func waitForRank(t *testing.T, rank string) corev1.Pod {
 	return found
 }
 
-// Pods have what production gives them: their account's token, and the certificate by which they know the API server.
+// Pods have the same mounts as in production: their account's token, and the certificate by which they verify the API
+// server.
 func TestPods_HaveTokensAsInProduction(t *testing.T) {
 	submit(t, twoLogged)
 	pod := waitForRank(t, "0")

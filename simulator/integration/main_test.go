@@ -18,11 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 var (
@@ -53,19 +53,19 @@ func TestMain(m *testing.M) {
 // offered is the mode of the shared cluster.
 func offered() probe.Mode { return cmp.Or(probe.Mode(*mode), cluster.DefaultMode(*release)) }
 
-// play submits the TrainJobs of some YAML (its own namespace is made) and returns how each ended, by name.
+// play submits the TrainJobs of some YAML (its own namespace is made) and returns the outcome of each, by name.
 func play(t *testing.T, patience time.Duration, yaml string) map[string]outcome.Job {
 	t.Helper()
 	return playFiles(t, patience, written(t, yaml))
 }
 
-// submit submits the TrainJobs of some YAML, in which NAMESPACE is the test's own, and comes back at once.
+// submit submits the TrainJobs of some YAML, in which NAMESPACE is the test's own, and returns at once.
 func submit(t *testing.T, yaml string) {
 	t.Helper()
 	submitFiles(t, written(t, yaml))
 }
 
-// submitMore submits what comes later, when the test's namespace is there.
+// submitMore submits later TrainJobs, when the test's namespace exists.
 func submitMore(t *testing.T, yaml string) {
 	t.Helper()
 	submitFiles(t, fileOf(t, yaml))
@@ -105,7 +105,7 @@ func submitFiles(t *testing.T, paths ...string) []outcome.JobObservation {
 	return submitted
 }
 
-// discard deletes TrainJobs and waits until their pods are gone, so that tests do not compete for machines.
+// discard deletes TrainJobs and waits until their pods are deleted, so that tests do not compete for machines.
 func discard(t *testing.T, jobs []outcome.JobObservation) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
@@ -132,13 +132,13 @@ func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.P
 	return shared.PodsOf(ctx, t, namespace, job)
 }
 
-// eventually fails the test unless what is waited for comes within 20 s.
+// eventually fails the test unless the condition holds within 20 s.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	within(t, 20*time.Second, what, holds)
 }
 
-// within fails the test unless what is waited for comes in time.
+// within fails the test unless the condition holds in time.
 func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,

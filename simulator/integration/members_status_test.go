@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// Kubernetes keeps the labels that come with a pod's status. Whoever may write it in a namespace cannot change a membership that way; the status
-// and other labels pass.
+// Kubernetes stores labels that are sent with a pod's status. A user who may write it in a namespace cannot change a
+// membership that way; the status and other labels pass.
 func TestMembers_StayInTheirGangByTheirStatus(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -62,8 +62,8 @@ func TestMembers_StayInTheirGangByTheirStatus(t *testing.T) {
 	}
 }
 
-// Since 1.35 the labels of a Binding go over those of the pod. Whoever may bind pods in a namespace, as a scheduler of one's own may, cannot
-// change a membership that way, by neither of the two addresses of bindings.
+// Since 1.35 the labels of a Binding override those of the pod. A user who may bind pods in a namespace, such as a
+// private scheduler, cannot change a membership that way, through neither of the two binding endpoints.
 func TestMembers_StayInTheirGangWhenBound(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

@@ -18,8 +18,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A scheduler takes membership for a fact of a pod's whole life. A label can be changed by whoever may change the pod, and must not be: not
-// changed, not taken away, not added.
+// A scheduler treats membership as fixed for a pod's whole life. A user who may change the pod may change a label, and
+// must not change this one: not its value, not remove it, not add it.
 func TestMembers_StayInTheirGang(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -74,7 +74,8 @@ func TestMembers_StayInTheirGang(t *testing.T) {
 	}
 }
 
-// Nobody checks a number that a tenant writes into a custom resource. It would go before all others' gangs, and preempt them.
+// A number that a tenant writes into a custom resource is not checked. Its gang would start before all others', and
+// preempt them.
 func TestMembers_DecideTheirGangsPriority(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -118,8 +119,8 @@ func TestMembers_DecideTheirGangsPriority(t *testing.T) {
 	}
 }
 
-// Any pod with the label is a member, whoever made it and in every mode: nothing is bound before the group is there and all members are, and
-// then all are bound, in one clique.
+// Any pod with the label is a member, regardless of its creator and in every mode: nothing is bound before the group is
+// there and all members are, and then all are bound, in one clique.
 func TestMembers_JoinByTheLabelAlone(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

@@ -115,8 +115,8 @@ func mayScrape(t *testing.T, name string) {
 	})
 }
 
-// Metrics tell which team trains what: they are for those whom the cluster knows, and lets read them.
-func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
+// Metrics reveal which team trains which jobs: they are only for authenticated users with permission to read them.
+func TestMetrics_NeedPermissionToRead(t *testing.T) {
 	play(t, 30*time.Second, gang("measured", 2, "1s"))
 	scrape := scraper(t)
 	if status, _ := scrape(""); status != http.StatusUnauthorized {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
 // mnnvlGang is a torch TrainJob of whole trays that train by NVLink across nodes.
@@ -71,7 +71,7 @@ func connected(t *testing.T, job, attempt string, count int) types.UID {
 	return domain
 }
 
-// disconnected is what is missing for so many pods to train by NVLink.
+// disconnected returns the missing condition for so many pods to train by NVLink.
 func disconnected(t *testing.T, pods []corev1.Pod, attempt string, labeled map[string]bool, count int) string {
 	t.Helper()
 	if len(pods) != count {
@@ -106,11 +106,11 @@ func suspendGang(t *testing.T, job string, suspend bool) {
 	}
 }
 
-// disbanded waits until a domain has gone, and fails the test if a pod of its job is left then.
+// disbanded waits until a domain is deleted, and fails the test if a pod of its job is left then.
 func disbanded(t *testing.T, job string, domain types.UID) {
 	t.Helper()
 	within(t, 30*time.Second, "the end of the domain of "+job, func() bool {
-		// The pods are looked at first: those that are there now were there before the domain was found to be gone.
+		// The pods are listed first: those that run now ran before the domain was found to be deleted.
 		running := 0
 		for _, pod := range podsOf(t.Context(), t, namespaceOf(t), job) {
 			if pod.Status.Phase == corev1.PodRunning {
@@ -125,7 +125,7 @@ func disbanded(t *testing.T, job string, domain types.UID) {
 	})
 }
 
-// deletionOf reports whether a domain is on its way out, or gone.
+// deletionOf reports whether a domain is being deleted, or deleted.
 func deletionOf(t *testing.T, job string, domain types.UID) bool {
 	t.Helper()
 	found, err := shared.Dynamic.Resource(nvlink.Resource()).Namespace(namespaceOf(t)).
@@ -136,9 +136,9 @@ func deletionOf(t *testing.T, job string, domain types.UID) bool {
 	return err != nil || found.GetUID() != domain || found.GetDeletionTimestamp() != nil
 }
 
-// The whole life of a ComputeDomain: it is there before the pods and goes after them, also when somebody deletes the job; a
-// restart keeps it, and a suspension does not.
-func TestADomainLivesAsLongAsItsGang(t *testing.T) {
+// The whole life of a ComputeDomain: it is created before the pods and deleted after them, also when a user deletes the
+// job; a restart retains it, and a suspension does not.
+func TestComputeDomain_LivesAsLongAsItsGang(t *testing.T) {
 	submit(t, mnnvlGang("wide", 8, "10m"))
 	first := connected(t, "wide", "0", 8)
 	suspendGang(t, "wide", true)
@@ -161,21 +161,21 @@ func TestADomainLivesAsLongAsItsGang(t *testing.T) {
 	disbanded(t, "wide", second)
 }
 
-func TestGangsThatTrainByNVLinkComplete(t *testing.T) {
+func TestNVLink_GangsComplete(t *testing.T) {
 	jobs := play(t, 40*time.Second, mnnvlGang("wide", 8, "2s")+"---\n"+mnnvlGang("whole", 18, "2s"))
 	inOneClique(t, jobs["wide"], 8)
 	inOneClique(t, jobs["whole"], 18)
 }
 
-// A job that can never have what it requires is told so at once.
-func TestNVLinkThatCannotBeIsRefused(t *testing.T) {
+// A job with a requirement that can never be met is refused at once.
+func TestNVLink_ImpossibleGangIsRefused(t *testing.T) {
 	answer := tryCreate(t, strings.ReplaceAll(mnnvlGang("wider", 19, "2s"), "NAMESPACE", "default"))
 	if answer.code < 400 || !strings.Contains(answer.text, "19 pods need a node each, and a clique has at most 18") {
 		t.Errorf("%d %s, want a refusal that names the size of a clique", answer.code, answer.text)
 	}
 }
 
-// labelNode sets a label of a node, or takes it away if the value is empty. It returns what undoes that.
+// labelNode sets a label of a node, or removes it if the value is empty. It returns the function that undoes that.
 func labelNode(t *testing.T, name, key, value string) (undo func()) {
 	t.Helper()
 	nodes := shared.Client.CoreV1().Nodes()
@@ -213,7 +213,7 @@ func racks() [][]string {
 	return all
 }
 
-// why is what the PodGroup of a job says about why it waits.
+// why returns the reason of the wait on the PodGroup of a job.
 func why(t *testing.T, job string) string {
 	t.Helper()
 	group, err := shared.Client.SchedulingV1beta1().
@@ -232,7 +232,7 @@ func why(t *testing.T, job string) string {
 
 // All racks are full; the gangs end, and others take their places at once, on nodes that the driver has not let go of yet. None of
 // their pods is refused by a node.
-func TestNodesAreUsedAgainWhenTheirDomainHasGone(t *testing.T) {
+func TestComputeDomain_NodesAreReused(t *testing.T) {
 	var yaml []string
 	for i := range 8 {
 		yaml = append(yaml, mnnvlGang(fmt.Sprintf("gang-%d", i), 18, "1s"))
@@ -254,9 +254,9 @@ func TestNodesAreUsedAgainWhenTheirDomainHasGone(t *testing.T) {
 	}
 }
 
-// Every rack is divided into two partitions of nine. A gang of nine fits, one of ten never does, and is told so; when a rack is whole
-// again it starts.
-func TestPartitionsOfARackAreCliques(t *testing.T) {
+// Every rack is divided into two partitions of nine. A gang of nine fits, one of ten never does, and its status says
+// so; when a rack is whole again it starts.
+func TestNVLink_RackPartitionsAreCliques(t *testing.T) {
 	var undo []func()
 	second := map[string]bool{}
 	for rack, trays := range racks() {
@@ -289,9 +289,9 @@ func TestPartitionsOfARackAreCliques(t *testing.T) {
 	connected(t, "ten", "0", 10)
 }
 
-// A node loses its clique while a gang runs. The gang goes on; a fresh one that needs all of the rack does not start there, until the label
-// is back.
-func TestANodeThatLosesItsCliqueIsNotUsed(t *testing.T) {
+// A node loses its clique while a gang runs. The gang continues; a new one that needs all of the rack does not start
+// there, until the label is back.
+func TestNVLink_NodeWithoutCliqueIsNotUsed(t *testing.T) {
 	var undo []func()
 	for _, trays := range racks() {
 		undo = append(undo, labelNode(t, trays[17], clique, ""))

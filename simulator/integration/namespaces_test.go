@@ -25,7 +25,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 func admissionConfigurations() map[schema.GroupVersionResource]string {
@@ -37,7 +37,7 @@ func admissionConfigurations() map[schema.GroupVersionResource]string {
 }
 
 // A controller with rights in two namespaces, and without those in a third one that it should have, runs the jobs there. It leaves a job in a fourth one alone, cannot read there, and its webhooks
-// are not asked about it. It makes gangs only of jobs that ask for it.
+// are not called for it. It makes gangs only of jobs that ask for it.
 func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	paused(t)
 	restored(t)
@@ -47,7 +47,7 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 		makeNamespace(t, name)
 	}
 	applyRendered(t, narrow, func(*unstructured.Unstructured) bool { return true })
-	// Its administrator may do that, and must not keep the others' jobs from starting.
+	// Its administrator may do that, and must not prevent others' jobs from starting.
 	bindings := shared.Client.RbacV1().RoleBindings("narrow-lost")
 	if err := bindings.Delete(t.Context(), "lockstep-controller", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -156,8 +156,8 @@ func putWebhooks(t *testing.T, resource schema.GroupVersionResource, name string
 	}
 }
 
-// runNarrow runs the controller of a release until the test ends, with a token of its account and as its Deployment would. It
-// returns when the controller is ready, with what it has logged so far.
+// runNarrow runs the controller of a release until the test ends, with a token of its account and as its Deployment
+// would. It returns when the controller is ready, with its log so far.
 func runNarrow(t *testing.T, release render.Release, port string) func() string {
 	t.Helper()
 	binaries, err := cluster.Build(t.Context(), func(string) {})
@@ -242,7 +242,8 @@ func kubeconfigOf(t *testing.T, access *rest.Config, token string) string {
 	return path
 }
 
-// With namespaces, the rules about what has none stay in the ClusterRole, and all others go into the Roles; the cluster knows which have.
+// With namespaces, the rules about cluster-scoped resources stay in the ClusterRole, and all others move into the
+// Roles; the cluster's discovery has the scopes.
 func TestNamespaces_TheChartKnowsScopes(t *testing.T) {
 	lists, err := shared.Client.Discovery().ServerPreferredResources()
 	if err != nil {

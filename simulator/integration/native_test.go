@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // forStock is a gang, as gang makes it, for the stock scheduler.
@@ -30,9 +30,9 @@ func groupOf(t *testing.T, name string) *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// The stock scheduler reads the same Workload and PodGroup as ours, and keeps to the node label that both name: eight of 72
-// trays would not be in one of four cliques by chance.
-func TestTheStockSchedulerPlacesTheSameGang(t *testing.T) {
+// The stock scheduler reads the same Workload and PodGroup as ours, and follows the node label that both name: eight of
+// 72 trays would not be in one of four cliques at random.
+func TestStockScheduler_PlacesTheSameGang(t *testing.T) {
 	if offered() != probe.Full {
 		t.Skip("without TopologyAwareWorkloadScheduling the API server drops what the stock scheduler reads")
 	}
@@ -76,7 +76,7 @@ func TestTheStockSchedulerPlacesTheSameGang(t *testing.T) {
 	leftAlone(t, group)
 }
 
-func TestTheStockSchedulerKeepsWholeWhatDoesNotFit(t *testing.T) {
+func TestStockScheduler_TooLargeGangStaysWhole(t *testing.T) {
 	if offered() != probe.Full {
 		t.Skip("without TopologyAwareWorkloadScheduling the API server drops what the stock scheduler reads")
 	}
@@ -92,7 +92,7 @@ func TestTheStockSchedulerKeepsWholeWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// leftAlone checks that our scheduler has said nothing about a group that is not its own.
+// leftAlone checks that our scheduler has written nothing to a group that is not its own.
 func leftAlone(t *testing.T, group *schedulingv1beta1.PodGroup) {
 	t.Helper()
 	for _, condition := range group.Status.Conditions {

@@ -22,10 +22,10 @@ import (
 
 var long = flag.Bool("long", false, "run the tests that take minutes")
 
-// 200 gangs that require NVLink share four racks of 18 trays, while nodes are lost, drained and come back, pods are evicted, and nodes
-// lose their cliques. No gang is ever in two cliques, no two channels are ever on one node, nobody starts on a node of another
-// domain, and all gangs end.
-func TestNoGangThatRequiresNVLinkSpansTwoCliques(t *testing.T) {
+// 200 gangs that require NVLink share four racks of 18 trays, while nodes are lost, drained and return, pods are
+// evicted, and nodes lose their cliques. No gang is ever in two cliques, no two channels are ever on one node, no gang
+// starts on a node of another domain, and all gangs end.
+func TestNVLink_NoGangSpansTwoCliques(t *testing.T) {
 	if !*long {
 		t.Skip("it takes minutes: run it with -long")
 	}
@@ -56,10 +56,10 @@ type nvlinkRun struct {
 	witness   *witness
 	begin     time.Time
 	total     int
-	// coming is how many gangs were submitted, left how many have not ended.
+	// coming is the number of submitted gangs, left that of those that have not ended.
 	coming, left int
 	collected    time.Time
-	// nextHarm is how many gangs have started when the next harm is due.
+	// nextHarm is the number of started gangs at which the next harm is due.
 	nextHarm int
 	harms    map[string]int
 	// broken are the nodes that are to be mended, when, and how.
@@ -71,13 +71,13 @@ type repair struct {
 	do func(t *testing.T)
 }
 
-// outstanding is how many gangs wait or run at a time.
+// outstanding is the number of gangs that wait or run at a time.
 const outstanding = 16
 
 func newNVLinkRun(t *testing.T, gangs int) *nvlinkRun {
 	t.Helper()
 	namespace := namespaceOf(t)
-	// The namespace, and the runtimes, come with the first.
+	// The first job also creates the namespace and the runtimes.
 	submit(t, mnnvlGang("first", 2, "1s"))
 	return &nvlinkRun{
 		namespace: namespace, random: rand.New(rand.NewPCG(8, 4)), witness: newWitness(t, namespace), begin: time.Now(),
@@ -86,7 +86,7 @@ func newNVLinkRun(t *testing.T, gangs int) *nvlinkRun {
 	}
 }
 
-// submit keeps some gangs outstanding.
+// submit maintains a number of outstanding gangs.
 func (r *nvlinkRun) submit(t *testing.T) {
 	t.Helper()
 	for ; r.coming < r.total && r.coming-(r.total-r.left) < outstanding; r.coming++ {
@@ -180,7 +180,7 @@ func (r *nvlinkRun) healthy() string {
 	return all[r.random.IntN(len(all))]
 }
 
-// alive are the pods that are bound, have not ended and are not told to.
+// alive are the pods that are bound, have not ended and are not being deleted.
 func (r *nvlinkRun) alive() []corev1.Pod {
 	r.witness.mu.Lock()
 	defer r.witness.mu.Unlock()
@@ -194,7 +194,7 @@ func (r *nvlinkRun) alive() []corev1.Pod {
 	return pods
 }
 
-// lose takes a node away, as it is when its machine breaks, with the pods on it; it comes back as it was at first.
+// lose removes a node with the pods on it, as a broken machine would; it returns in its original state.
 func (r *nvlinkRun) lose(t *testing.T, name string) {
 	t.Helper()
 	at := slices.IndexFunc(machines.Nodes, func(n corev1.Node) bool { return n.Name == name })
@@ -244,7 +244,7 @@ func (r *nvlinkRun) disrupt(t *testing.T, node string) {
 	}
 }
 
-// letGo deletes for good a pod whose node is gone: there is no kubelet that would.
+// letGo deletes for good a pod whose node is deleted: there is no kubelet that would.
 func (r *nvlinkRun) letGo(t *testing.T, pod corev1.Pod, node string) {
 	t.Helper()
 	if _, err := shared.Client.CoreV1().
@@ -279,7 +279,7 @@ func (r *nvlinkRun) disruptNeighbor(t *testing.T, node string) {
 	}
 }
 
-// restore mends what is due.
+// restore carries out due repairs.
 func (r *nvlinkRun) restore(t *testing.T) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(r.broken)) {

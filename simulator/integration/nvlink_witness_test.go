@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// sight is how late a scheduler may see what changed: a decision that is on its way when a label changes is no fault. A gang of 18 has
-// 18 claims to be written before it is bound.
+// sight is the time by which a scheduler may see a change late: a decision that is on its way when a label changes is no fault. A gang
+// of 18 has 18 claims to be written before it is bound.
 const sight = 3 * time.Second
 
 // witness sees every pod with a channel when it is bound, and every change of the labels of nodes, and judges each binding.
@@ -32,13 +32,13 @@ type witness struct {
 	pods   map[types.UID]*corev1.Pod
 	teams  map[string]*nvlinkTeam
 	faults []string
-	// bindings is how many there were, late how many of them were decided before a label was seen.
+	// bindings is the number of bindings, late that of those that were decided before a label was seen.
 	bindings, late int
 	judged         map[types.UID]bool
 	unjudged       []binding
 }
 
-// labeling is what the labels of a node say from an instant on.
+// labeling holds the labels of a node from an instant on.
 type labeling struct {
 	version        uint64
 	at             time.Time
@@ -53,13 +53,13 @@ type binding struct {
 	at      time.Time
 }
 
-// nvlinkTeam is what the witness knows of a gang.
+// nvlinkTeam is the witness's record of a gang.
 type nvlinkTeam struct {
 	size     int
 	replaces bool
 	created  time.Time
 	domain   types.UID
-	// whole is when all of it was bound for the first time.
+	// whole is the time at which all of it was bound for the first time.
 	whole    time.Time
 	attempts map[string]bool
 	ended    bool
@@ -86,7 +86,7 @@ func newWitness(t *testing.T, namespace string) *witness {
 	return w
 }
 
-// follow tells of all objects that come or change, and of those that go.
+// follow reports all objects that are created or changed, and those that are deleted.
 func follow[O any](t *testing.T, informer cache.SharedIndexInformer, see, miss func(*O)) {
 	t.Helper()
 	tell := func(to func(*O)) func(any) {
@@ -130,7 +130,8 @@ func (w *witness) noteNode(node *corev1.Node, gone bool) {
 	})
 }
 
-// seePod notes a binding, and judges what pods alone can tell: that its gang is in one clique, and that it has its node for itself.
+// seePod records a binding, and checks the conditions that depend on pods alone: that its gang is in one clique, and
+// that it has its node for itself.
 func (w *witness) seePod(pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +184,7 @@ func (w *witness) missPod(pod *corev1.Pod) {
 	delete(w.pods, pod.UID)
 }
 
-// wholes is how many gangs were bound as a whole.
+// wholes returns the number of gangs that were bound as a whole.
 func (w *witness) wholes() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +205,7 @@ func (w *witness) fault(format string, args ...any) {
 	w.faults = append(w.faults, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// judge looks at the bindings of a while ago: the labels of that moment are known by now.
+// judge checks the bindings of a while ago: the labels of that moment are known by now.
 func (w *witness) judge(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()

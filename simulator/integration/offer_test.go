@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// warnings are what a client was warned of.
+// warnings are those that a client got.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -23,7 +23,8 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// Who misspells a resource is told when he submits the job, which waits for what may never come.
+// A user who misspells a resource gets a warning when submitting the job, which would wait for a resource that may
+// never exist.
 func TestWarnings_ResourcesThatNobodyOffers(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

@@ -55,8 +55,8 @@ func wantForbidden(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// Since when a gang waits decides who is next; a tenant must not be able to say it.
-func TestTenantsCannotWriteTimes(t *testing.T) {
+// The start of a gang's wait determines its place in the queue; a tenant must not be able to set it.
+func TestAdmissionPolicy_TenantsCannotWriteTimes(t *testing.T) {
 	play(t, 30*time.Second, gang("timed", 2, "1s"))
 	namespace := namespaceOf(t)
 	groups := tenant(t, namespace).SchedulingV1beta1().PodGroups(namespace)
@@ -134,7 +134,7 @@ func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
 	_, err = configs.Update(t.Context(), stored, metav1.UpdateOptions{})
 	wantForbidden(t, err, refusal)
 
-	// The copies that earlier versions kept are guarded by name, whoever is said to own them.
+	// The copies that earlier versions stored are guarded by name, whatever their owner reference says.
 	copied := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "owning-runtime-snapshot",
 		OwnerReferences: []metav1.OwnerReference{{
@@ -144,7 +144,7 @@ func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
 	_, err = configs.Create(t.Context(), copied, metav1.CreateOptions{})
 	wantForbidden(t, err, refusal, "Nothing owning")
 
-	// What belongs to a job may be let go of, as the garbage collector does, and changed otherwise.
+	// Objects of a job may be released, as the garbage collector does, and changed otherwise.
 	group.OwnerReferences, group.Labels = nil, map[string]string{"mine": "yes"}
 	if _, err := client.SchedulingV1beta1().
 		PodGroups(namespace).
@@ -158,7 +158,8 @@ func TestBelongings_AreAllThatTheControllerWrites(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
 	client, _ := asController(t)
-	// The garbage collector takes what belongs to a job that does not exist, so there are jobs, which nobody plays.
+	// The garbage collector deletes objects of a job that does not exist, so there are jobs, which no controller
+	// reconciles.
 	owner := func(kind, name string) []metav1.OwnerReference {
 		apiVersion, job := "evil.example/v1", shared.Dynamic.Resource(trainJobs).Namespace(namespace)
 		made, err := job.Get(t.Context(), name, metav1.GetOptions{})
@@ -219,7 +220,7 @@ func as(user string) *rest.Config {
 	return config
 }
 
-// tenantless is a client of a user who has no rights but everybody's.
+// tenantless returns a client of a user without rights other than those of all authenticated users.
 func tenantless(t *testing.T, user string) kubernetes.Interface {
 	t.Helper()
 	config := as(user)

@@ -34,9 +34,9 @@ spec:
 `, name, class)
 }
 
-// A full cluster, and somebody more important: one gang leaves, whole, the important one starts in its place, and the one that
-// left starts again when it can. The others notice nothing, and nobody's job fails.
-func TestAnImportantGangMakesRoom(t *testing.T) {
+// A full cluster, and a gang of higher priority: one gang is preempted, whole, the other starts in its place, and the
+// preempted one starts again when it can. The others notice nothing, and no job fails.
+func TestPreemption_EvictsOneWholeGang(t *testing.T) {
 	namespace := namespaceOf(t)
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "important-training"}, Value: 1_001_000}
 	if _, err := shared.Client.SchedulingV1().

@@ -97,7 +97,8 @@ func TestPriority_AJobNamesItsClass(t *testing.T) {
 	})
 }
 
-// limit creates a quota, with the status that the controller of quotas gives it, which does not run here: admission goes by that.
+// limit creates a quota, with the status that the controller of quotas, which does not run here, would give it:
+// admission reads that.
 func limit(t *testing.T, namespace string, quota *corev1.ResourceQuota) {
 	t.Helper()
 	quotas := shared.Client.CoreV1().ResourceQuotas(namespace)

@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
-// record is what package rights holds the roles to: one file for each API of gangs.
+// record returns the file to which package rights holds the roles: one file for each API of gangs.
 func record() string {
 	if offered() == probe.Resources {
 		return "rights/testdata/requests-resources.txt"
@@ -21,7 +21,7 @@ func record() string {
 	return "rights/testdata/requests.txt"
 }
 
-// requestsFlag asks for a comparison of what this run asks of the API server with the record.
+// requestsFlag enables a comparison of this run's API requests with the record.
 func requestsFlag() *string {
 	return flag.String(
 		"requests",

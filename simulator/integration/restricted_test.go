@@ -31,7 +31,7 @@ func enforce(t *testing.T, patch string) {
 	}
 }
 
-// A TrainJob whose pods its namespace does not let in says so at once, and starts when it lets them in.
+// A TrainJob whose namespace refuses its pods reports that at once, and starts when it admits them.
 func TestRestricted_RefusedPodsAreTold(t *testing.T) {
 	makeNamespace(t, namespaceOf(t))
 	enforce(t, restrict)

@@ -55,9 +55,9 @@ func shapes() map[string]shape {
 	}
 }
 
-// Every change of a suspended job that is let in has its effect when the job is resumed: the job neither runs as it was, nor hangs. That
-// holds for a job that has not run yet, for one that has, and for a change that comes with the resumption.
-func TestSuspendedJobTakesAnotherShape(t *testing.T) {
+// Every admitted change of a suspended job has its effect when the job is resumed: the job neither runs as it was, nor
+// hangs. That holds for a job that has not run yet, for one that has, and for a change together with the resumption.
+func TestSuspendedJob_TakesAnotherShape(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "trainer"}}
@@ -65,7 +65,8 @@ func TestSuspendedJobTakesAnotherShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What says how long fake pods run is on the pods: on a slow machine they would have ended before all were looked at.
+	// The annotation for the run time of fake pods is on the pods: on a slow machine they would have ended before all
+	// were checked.
 	lasting := &unstructured.Unstructured{Object: stage.TorchRuntime("lasting", "10m")}
 	lasting.SetAPIVersion(trainingRuntimes.GroupVersion().String())
 	_, err = shared.Dynamic.Resource(trainingRuntimes).

@@ -19,16 +19,16 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/cli"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
 )
 
-// A snapshot has as many objects of each kind as the API server lists, and says of the others that they are not served.
-func TestSnapshotHasWhatTheServerHas(t *testing.T) {
+// A snapshot has as many objects of each kind as the API server lists, and lists the other kinds as not served.
+func TestSnapshot_HasWhatTheServerHas(t *testing.T) {
 	submit(t, gang("running", 4, "10m"))
 	file := filepath.Join(t.TempDir(), "cluster.snapshot.json.gz")
 	var snapshot capture.Snapshot
-	// The cluster goes on meanwhile, so its lists may be newer than the snapshot.
+	// The cluster runs meanwhile, so its lists may be newer than the snapshot.
 	eventually(t, "a snapshot that is as the server's lists, with a gang that is placed", func() bool {
 		snapshot = takeSnapshot(t, file)
 		differs := differences(t, snapshot.Manifest)
@@ -99,7 +99,7 @@ func takeSnapshot(t *testing.T, file string, flags ...string) capture.Snapshot {
 	return snapshot
 }
 
-// differences names every kind of which the API server lists another number of objects than a manifest says.
+// differences names every kind whose number of objects differs between the API server and a manifest.
 func differences(t *testing.T, manifest capture.Manifest) string {
 	t.Helper()
 	var differ []string

@@ -31,9 +31,10 @@ spec:
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}
 `
 
-// Pods report as a kubelet lets them: with a token for their job, to the address in their environment, trusting what is in
-// the ConfigMap. What they say stays while the controller writes the status too, and nobody else can say it.
-func TestTrainersReport(t *testing.T) {
+// Pods report as a kubelet lets them: with a token for their job, to the address in their environment, trusting the
+// certificate in the ConfigMap. Their reports stay while the controller writes the status too, and no other client can
+// report.
+func TestTrainerStatus_PodsReport(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(t, strings.ReplaceAll(reporting, "NAME,", "train,")+"---\n"+strings.ReplaceAll(reporting, "NAME,", "other,"))
 	var pods, others []corev1.Pod
@@ -101,7 +102,8 @@ func TestTrainersReport(t *testing.T) {
 		}
 	}
 
-	// The controller writes the status and the pods go; the report stays, and what the pods had is worth nothing.
+	// The controller writes the status and the pods are deleted; the report stays, and the pods' tokens are worth
+	// nothing.
 	suspend(t, namespace, "train")
 	eventually(t, "the condition Suspended, and the end of the pods", func() bool {
 		return slices.Contains(conditions(t, namespace, "train"), "Suspended") &&
@@ -115,7 +117,7 @@ func TestTrainersReport(t *testing.T) {
 	}
 }
 
-// checkRefusals posts what the CRD does not let in, with a token that is good.
+// checkRefusals posts reports that the CRD does not admit, with a valid token.
 func (r reporter) checkRefusals(t *testing.T, token string) {
 	t.Helper()
 	for body, says := range map[string]string{
@@ -138,7 +140,7 @@ func (r reporter) checkRefusals(t *testing.T, token string) {
 	}
 }
 
-// reporter posts where a pod would, and trusts what it would.
+// reporter posts to the address that a pod would use, and trusts the same certificate.
 type reporter struct {
 	url    string
 	client *http.Client

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// drain closes the nodes of these pods, and evicts them. It returns what opens the nodes again.
+// drain closes the nodes of these pods, and evicts them. It returns the function that opens the nodes again.
 func drain(t *testing.T, pods ...corev1.Pod) (reopen func()) {
 	t.Helper()
 	set := func(value string) {
@@ -47,10 +47,10 @@ func homeOf(t *testing.T, pods []corev1.Pod) string {
 	return clique
 }
 
-// A gang of 16 in a clique of 18, two nodes of which are spare. Two of its nodes are drained: both members come back, with their
-// ranks, on the spares. A third is drained: there is no room for that one, so the gang moves to another clique, and its job
-// neither fails nor counts a restart.
-func TestLostMembersComeBackUntilTheGangHasToMove(t *testing.T) {
+// A gang of 16 in a clique of 18, with two spare nodes. Two of its nodes are drained: both members are recreated, with
+// their ranks, on the spares. A third is drained: there is no room for that one, so the gang moves to another clique,
+// and its job neither fails nor counts a restart.
+func TestOnDisruption_ReplacesUntilGangMoves(t *testing.T) {
 	const ranks = 16
 	namespace, name := namespaceOf(t), "swapped"
 	submit(t, fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1

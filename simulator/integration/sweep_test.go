@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// trialOf is a trial of the sweep "lr" of which so many may run.
+// trialOf returns a trial of the sweep "lr" with a limit on the running ones.
 func trialOf(name, namespace string, limit int) string {
 	return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -42,7 +42,7 @@ func runs(t *testing.T, namespace, job string) bool {
 	})
 }
 
-// A tuner creates three trials of which one may run. The others wait beside free machines, and say why; when the first is deleted, and when the
+// A tuner creates three trials; one of them may run. The others wait beside free machines, and say why; when the first is deleted, and when the
 // second is suspended, the next one runs. A sweep of the same name in another namespace is another one.
 func TestSweep_TrialsTakeTurns(t *testing.T) {
 	namespace := namespaceOf(t)

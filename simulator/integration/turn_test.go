@@ -18,8 +18,9 @@ const (
 	jobQueuedAt = "state.lockstep.dev/queued-at"
 )
 
-// Suspended jobs are no tickets for the head of the queue: what its owner resumes waits from then on, whatever he writes, and so does what
-// somebody with all rights resumes (Argo CD); what is in a queue and a controller resumes (Kueue) has been waiting all the time.
+// Suspended jobs are no tickets for the head of the queue: a job that its owner resumes waits from then on, whatever he writes, and so
+// does a job that a client with all rights resumes (Argo CD); a queued job that a controller resumes (Kueue) has been waiting all the
+// time.
 func TestTurn_OwnersResumeAtTheEnd(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
@@ -39,7 +40,7 @@ func TestTurn_OwnersResumeAtTheEnd(t *testing.T) {
 		labels string
 		anew   bool
 	}{
-		// Who may write the status in his own namespace alone is no controller.
+		// A user who may write the status in one namespace only is no controller.
 		"owner":      {user: owner, labels: queued, anew: true},
 		"controller": {user: controller, labels: queued},
 		"deployer":   {user: controller, anew: true},
@@ -78,7 +79,7 @@ spec: {suspend: true, runtimeRef: {name: torch-distributed}}
 	}
 }
 
-// controllerOfJobs is access for a user who has the rights in all namespaces.
+// controllerOfJobs returns access for a user with the rights in all namespaces.
 func controllerOfJobs(t *testing.T, rule rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	const name = "queue-controller"

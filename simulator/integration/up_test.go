@@ -18,12 +18,12 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cli"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // The command itself, as a user runs it: it answers with one JSON object, holds the cluster, refuses a second run on
-// the same directory, and when a component dies it says which and leaves nothing running.
-func TestUpHoldsUntilAComponentDies(t *testing.T) {
+// the same directory, and when a component dies it names the component and leaves nothing running.
+func TestUp_HoldsUntilAComponentDies(t *testing.T) {
 	if mode := offered(); mode != probe.Full {
 		t.Skip("the command is the same in mode " + string(mode))
 	}
@@ -86,8 +86,8 @@ func TestUpHoldsUntilAComponentDies(t *testing.T) {
 	}
 }
 
-// Ctrl-C while holding is the normal end: exit 0, and every child is gone.
-func TestUpEndsWithCtrlC(t *testing.T) {
+// Ctrl-C while holding is the normal end: exit 0, and every child has ended.
+func TestUp_EndsWithCtrlC(t *testing.T) {
 	if mode := offered(); mode != probe.Full {
 		t.Skip("the command is the same in mode " + string(mode))
 	}

@@ -33,7 +33,7 @@ import (
 )
 
 // The API server counts the calls of each webhook: whatever a webhook answers, that it was asked is seen there.
-func TestTheWebhooksAreCalled(t *testing.T) {
+func TestWebhooks_AreCalled(t *testing.T) {
 	const runtime = `
   template:
     spec:
@@ -75,7 +75,7 @@ func TestTheWebhooksAreCalled(t *testing.T) {
 	}
 }
 
-// calls are how often the API server has called webhooks on creation and was answered, by the webhook's name.
+// calls returns the number of answered calls of webhooks on creation, by the webhook's name.
 func calls(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := shared.Client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -98,8 +98,8 @@ func calls(t *testing.T) map[string]int {
 	return counts
 }
 
-// The shipped roles let the controller keep its certificate by itself, and no more.
-func TestTheControllerMayKeepItsCertificate(t *testing.T) {
+// The shipped roles let the controller maintain its certificate by itself, and no more.
+func TestCertificate_ControllerMayMaintainIt(t *testing.T) {
 	options := config.Default()
 	const group = "admissionregistration.k8s.io"
 	mutating, validating := "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
@@ -150,9 +150,9 @@ func TestTheControllerMayKeepItsCertificate(t *testing.T) {
 	}
 }
 
-// The whole life of a certificate against a real API server: it is made, trusted, repaired and renewed, and whoever read
-// the caBundle at any time believes what is served after the next renewal.
-func TestTheCertificateIsKept(t *testing.T) {
+// The whole life of a certificate against a real API server: it is made, trusted, repaired and renewed, and a client
+// that read the caBundle at any time trusts the certificate after the next renewal.
+func TestCertificate_RepairedAndRenewed(t *testing.T) {
 	namespace := namespaceOf(t)
 	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -193,7 +193,7 @@ func TestTheCertificateIsKept(t *testing.T) {
 	}
 	waitForDenial(t, namespace)
 
-	// Somebody applies the configuration again as it was, without a caBundle.
+	// A user applies the configuration again as before, without a caBundle.
 	first := caBundle(t, namespace)
 	resetBundle(t, namespace)
 	checkKeeper(t, keeper)

@@ -1,11 +1,12 @@
 package knapsack
 
-// Share is what one part holds: units, and a layer.
+// Share is the content of one part: units, and a layer.
 type Share struct{ Units, Layer int }
 
 // Choose returns the share of one part of a whole that is to cost the least it can: nothing if that is possible, else as
-// many units as possible. all is what the part and the others offer together, rest what the others do.
-func (m *Mixer) Choose(part, all, rest Front, whole Share) Share {
+// many units as possible. Of 5 units among parts of 4, 3 and 2 at 100 each the first holds 0, since the others hold 5 for 200, too; the second
+// then has to hold 3. all is the joint offer of the part and the others, rest that of the others.
+func (m *Mixer) Choose(part, all, rest ParetoFront, whole Share) Share {
 	cost := m.At(all[whole.Layer], whole.Units)
 	best := Share{Units: -1}
 	m.layers.Splits(whole.Layer, func(e, f int) {
@@ -13,7 +14,7 @@ func (m *Mixer) Choose(part, all, rest Front, whole Share) Share {
 			return
 		}
 		for i := len(part[e]) - 1; i >= -1; i-- {
-			n := 0 // the last to be asked, and the first to be preferred
+			n := 0 // tried last, preferred first
 			if i >= 0 {
 				n = min(int(part[e][i].N), whole.Units)
 			}

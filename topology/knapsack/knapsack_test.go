@@ -2,16 +2,17 @@ package knapsack_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
 // draw makes parts as trees offer them: few points, costs that grow unevenly, the first layer always possible.
-func draw(r *rand.Rand, m *knapsack.Mixer) []knapsack.Front {
-	parts := make([]knapsack.Front, 1+r.IntN(8))
+func draw(r *rand.Rand, m *knapsack.Mixer) []knapsack.ParetoFront {
+	parts := make([]knapsack.ParetoFront, 1+r.IntN(8))
 	for i := range parts {
-		parts[i] = make(knapsack.Front, m.Layers().Count())
+		parts[i] = make(knapsack.ParetoFront, m.Layers().Count())
 		for e := range parts[i] {
 			if e > 0 && r.IntN(3) == 0 {
 				continue
@@ -28,7 +29,7 @@ func draw(r *rand.Rand, m *knapsack.Mixer) []knapsack.Front {
 }
 
 // brute tries every point of every part.
-func brute(m *knapsack.Mixer, parts []knapsack.Front, whole knapsack.Share) int64 {
+func brute(m *knapsack.Mixer, parts []knapsack.ParetoFront, whole knapsack.Share) int64 {
 	if len(parts) == 0 {
 		if whole.Layer == 0 && (whole.Units == 0 || whole.Units < 0 && !m.Exact()) {
 			return 0
@@ -50,7 +51,7 @@ func brute(m *knapsack.Mixer, parts []knapsack.Front, whole knapsack.Share) int6
 	return least
 }
 
-func TestCheapestDivision(t *testing.T) {
+func TestMixer_CheapestDivision(t *testing.T) {
 	placed := 0
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -62,16 +63,23 @@ func TestCheapestDivision(t *testing.T) {
 		if got := m.At(rests[0][whole.Layer], whole.Units); got != want {
 			t.Fatalf("seed %d: %v of %v cost %d, not %d", seed, whole, parts, got, want)
 		}
-		if narrow, got, ok := m.Narrow(parts, whole); ok && got != want {
+		narrow, got, ok := m.Reduce(parts, whole)
+		if ok && got != want {
 			t.Fatalf("seed %d: narrowed, %v of %v cost %d, not %d", seed, whole, parts, got, want)
-		} else if ok && want != knapsack.Never {
-			rests = narrow
 		}
-		if want != knapsack.Never {
-			placed++
-			if got := divided(m, parts, rests, whole); got != want {
-				t.Fatalf("seed %d: the shares of %v in %v cost %d, not %d", seed, whole, parts, got, want)
-			}
+		if want == knapsack.Never {
+			continue
+		}
+		placed++
+		shares := divided(t, m, parts, rests, whole)
+		if ok && !slices.Equal(divided(t, m, parts, narrow, whole), shares) {
+			t.Fatalf("seed %d: narrowed, %v of %v are not shared as %v", seed, whole, parts, shares)
+		}
+		for i, s := range shares {
+			want -= m.At(parts[i][s.Layer], s.Units)
+		}
+		if want != 0 {
+			t.Fatalf("seed %d: the shares %v of %v in %v cost %d less than the whole", seed, shares, whole, parts, want)
 		}
 	}
 	if placed < 1000 {
@@ -79,21 +87,27 @@ func TestCheapestDivision(t *testing.T) {
 	}
 }
 
-// divided is what the shares cost that parts are given one after another.
-func divided(m *knapsack.Mixer, parts, rests []knapsack.Front, whole knapsack.Share) int64 {
-	total := int64(0)
+// divided returns the shares of parts that are given one after another.
+func divided(
+	t *testing.T,
+	m *knapsack.Mixer,
+	parts, rests []knapsack.ParetoFront,
+	whole knapsack.Share,
+) []knapsack.Share {
+	t.Helper()
+	var shares []knapsack.Share
 	for i, part := range parts {
 		s := m.Choose(part, rests[i], rests[i+1], whole)
-		total += m.At(part[s.Layer], s.Units)
+		shares = append(shares, s)
 		whole.Units, whole.Layer = max(whole.Units-s.Units, 0), whole.Layer-s.Layer
 	}
 	if whole != (knapsack.Share{}) {
-		return -1
+		t.Fatalf("the shares %v leave %v", shares, whole)
 	}
-	return total
+	return shares
 }
 
-func TestLayersAddUp(t *testing.T) {
+func TestLayers_AddUp(t *testing.T) {
 	l := knapsack.NewLayers([]int{2, 1}).With(1)
 	if l.Count() != 12 || l.Full() != 11 || l.Sum(l.Full()) != 4 {
 		t.Errorf("%d layers, the last of %d", l.Count(), l.Sum(l.Full()))

@@ -3,7 +3,8 @@ package knapsack
 import "slices"
 
 // Layers number combinations of small counts beside the units: digit i runs from 0 to its limit, and a layer is such a
-// combination. With no digits there is one layer.
+// combination. With no digits there is one layer. A launcher and two evaluators have limits 1 and 2 and so six layers: 0 is neither, 1 the launcher, 2 one
+// evaluator, 5 all three. Layer 3, launcher and one evaluator, splits into 0+3, 1+2, 2+1 and 3+0.
 type Layers struct {
 	limits []int
 	// pairs[e] are the layers that add up to e; sums[e] is the sum of its digits.
@@ -72,5 +73,5 @@ func (l Layers) Splits(e int, yield func(x, y int)) {
 	}
 }
 
-// With returns layers with one more digit, which is the last: layers in which it is 0 keep their numbers.
+// With returns layers with one more digit, which is the last: layers in which it is 0 have the same numbers as before.
 func (l Layers) With(limit int) Layers { return NewLayers(append(slices.Clone(l.limits), limit)) }

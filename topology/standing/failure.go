@@ -11,8 +11,9 @@ import (
 // Failure, LastTransitionTime the time of the failure.
 const RankFailed = "lockstep.dev/RankFailed"
 
-// TakenAway is the condition of a pod, not of a PodGroup, that its own Job deletes because it was suspended. The pod's exit code means nothing then, but
-// Kubernetes applies a Job's rules for exit codes all the same, unless another rule says that such pods are to be ignored.
+// TakenAway is the condition of a pod, not of a PodGroup, that its own Job deletes because it was suspended. The pod's
+// exit code means nothing then, but Kubernetes applies a Job's rules for exit codes all the same, unless another rule
+// ignores such pods.
 const TakenAway = "lockstep.dev/TakenAway"
 
 // RankFailedReason is the reason of the Event about it.
@@ -24,13 +25,13 @@ type Failure struct {
 	Rank int
 	// Pod and Node are names.
 	Pod, Node string
-	// Container is the container that failed, "" if none did: then Reason says why the pod failed.
+	// Container is the container that failed, "" if none did: then Reason is the cause of the pod's failure.
 	Container string
 	// ExitCode is that of the container.
 	ExitCode int32
 	// Reason is the pod's or the container's: one CamelCase word, such as OutOfcpu or OOMKilled; "" for none.
 	Reason string
-	// Message is the end of the container's log, or of what it wrote as its last words; "" for none.
+	// Message is the end of the container's log, or of its termination message; "" for none.
 	Message string
 }
 
@@ -56,13 +57,13 @@ func (f Failure) String() string {
 	return b.String()
 }
 
-// failureText is what Failure.String prints.
+// failureText matches the output of Failure.String.
 var failureText = regexp.MustCompile(
 	`(?s)^(?:rank (\d+) \(pod (\S+) on node (\S+)\)|pod (\S+) on node (\S+)): ` +
 		`(?:failed|container (\S+) ended with exit code (-?\d+))(?: \((\S+)\))?(?:: (.+))?$`,
 )
 
-// ParseFailure reads what String printed.
+// ParseFailure parses the output of String.
 func ParseFailure(text string) (Failure, error) {
 	parts := failureText.FindStringSubmatch(text)
 	if parts == nil {

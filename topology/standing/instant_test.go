@@ -6,7 +6,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// The interval of a start is read back, and is no part of what an Event says.
+// The interval of a start is parsed again, and is no part of an Event's message.
 func TestStart(t *testing.T) {
 	start := standing.Start{Low: "2026-11-24T10:00:00Z", Middle: "2026-11-24T12:00:00Z", High: "2026-11-24T16:00:00Z"}
 	message := "no room" + start.String()

@@ -1,6 +1,6 @@
-// Package standing is what the scheduler says of a gang to those who show it to people: where it is, or where it stands in the queue. It
-// is said in conditions of the PodGroup, whose messages have a fixed form: what String prints, Parse reads. Only the scheduler writes a
-// PodGroup's status; annotations could be anybody's.
+// Package standing holds the scheduler's reports on a gang for components that display it: its place, or its turn in
+// the queue. The reports are conditions of the PodGroup, whose messages have a fixed form: Parse reads the output of
+// String. Only the scheduler writes a PodGroup's status; annotations could be any client's.
 package standing
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // The conditions of a PodGroup.
 const (
-	// Waiting is True while the gang waits because of what the message says; its reasons are in package explanation.
+	// Waiting is True while the gang waits; the message gives the cause. Its reasons are in package explanation.
 	Waiting = "lockstep.dev/Waiting"
 	// Placed is True while the gang has its nodes. The message is a Place.
 	Placed = "lockstep.dev/Placed"
@@ -20,14 +20,14 @@ const (
 	Queued = "lockstep.dev/Queued"
 )
 
-// Place is where a gang is. The zero Place is one that the scheduler's filters chose: nothing is known of it.
+// Place is the place of a gang. The zero Place is one that the scheduler's filters chose: its nodes are unknown.
 type Place struct {
-	// Nodes is how many nodes it uses; at least 1.
+	// Nodes is the number of nodes that it uses; at least 1.
 	Nodes int
 	// Domain is the smallest domain that holds them all, as topology.Domain prints it; "cluster" if only the whole fleet does.
 	Domain string
-	// Quality is a proven lower bound of what the best place for the gang costs on the fleet as it was, divided by what this place
-	// costs: from 0.01 to 1, and 1 for one that cannot be better.
+	// Quality is a proven lower bound of the cost of the best place for the gang on the fleet at the time, divided by
+	// the cost of this place: from 0.01 to 1, and 1 for one that cannot be better.
 	Quality float64
 }
 
@@ -45,10 +45,10 @@ func (p Place) String() string {
 // worst is the smallest quality that is printed.
 const worst = 0.01
 
-// placeText is what Place.String prints.
+// placeText matches the output of Place.String.
 var placeText = regexp.MustCompile(`^(\d+) nodes in (\S+), quality (\d\.\d\d)$`)
 
-// ParsePlace reads what String printed.
+// ParsePlace parses the output of String.
 func ParsePlace(text string) (Place, error) {
 	if text == filtersChose {
 		return Place{}, nil
@@ -65,17 +65,17 @@ func ParsePlace(text string) (Place, error) {
 	return Place{Nodes: nodes, Domain: parts[2], Quality: quality}, nil
 }
 
-// Turn is where a gang stands in the queue.
+// Turn is the position of a gang in the queue.
 type Turn struct {
 	// Position is 1 for the first that waits.
 	Position int
 	// Reserved is the domain in which a place is reserved for the gang; empty without a reservation.
 	Reserved string
-	// Open says that others may use the place: too many accelerators would idle until it is free.
+	// Open is set if others may use the place: too many accelerators would idle until it is free.
 	Open bool
-	// Start is when the place should be free, as RFC 3339 has it; empty if that is not known.
+	// Start is the time at which the place should be free, as RFC 3339 has it; empty if that is not known.
 	Start string
-	// Estimated says that Start rests on guesses about run times.
+	// Estimated is set if Start depends on estimated run times.
 	Estimated bool
 }
 
@@ -105,12 +105,12 @@ func (t Turn) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// turnText is what Turn.String prints.
+// turnText matches the output of Turn.String.
 var turnText = regexp.MustCompile(
 	`^position (\d+)(?:; (` + placeIn + `|` + reservedIn + `)([^;]+))?(?:; (` + startAt + `|` + estimatedAt + `)(\S+))?$`,
 )
 
-// ParseTurn reads what String printed.
+// ParseTurn parses the output of String.
 func ParseTurn(text string) (Turn, error) {
 	parts := turnText.FindStringSubmatch(text)
 	if parts == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-func TestWhatIsPrintedReadsWell(t *testing.T) {
+func TestStanding_ReadsWell(t *testing.T) {
 	t.Parallel()
 	const start = "2026-11-24T10:00:00Z"
 	for want, said := range map[string]interface{ String() string }{
@@ -34,7 +34,7 @@ func domains() *rapid.Generator[string] {
 	return rapid.StringMatching(`[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?(/(-|[A-Za-z0-9]+)){0,3}`)
 }
 
-func TestWhatIsPrintedIsReadBack(t *testing.T) {
+func TestStanding_IsReadBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		place := standing.Place{}
@@ -60,7 +60,7 @@ func TestWhatIsPrintedIsReadBack(t *testing.T) {
 	})
 }
 
-func TestWithoutInstants(t *testing.T) {
+func TestStanding_WithoutInstants(t *testing.T) {
 	t.Parallel()
 	const at = "2026-11-24T10:00:00Z"
 	for _, message := range []string{
@@ -80,7 +80,7 @@ func TestWithoutInstants(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyPrintedIsRefused(t *testing.T) {
+func TestStanding_ForeignTextIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "nodes", "x nodes", "99999999999999999999 nodes in a, quality 1.00", "4 nodes in a, quality 12"} {
 		if got, err := standing.ParsePlace(text); err == nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Check says what is wrong with the gang's first members being at these nodes. It reads labels and keeps no state, so
-// that it shares nothing with Best but the scene; that there is no longer sequence is Best's to say.
+// Check returns the rules that the gang's first members break at these nodes. It reads labels and has no state, so that
+// it shares only the scene with Best; Best checks that no longer sequence fits.
 func (s Scene) Check(at []int) error {
 	for m, n := range at {
 		if n < 0 || n >= len(s.Nodes) {
@@ -31,7 +31,7 @@ func (s Scene) checkCount(count int) error {
 	return nil
 }
 
-// checkMembers looks at each member alone.
+// checkMembers checks each member alone.
 func (s Scene) checkMembers(at []int) error {
 	for i, n := range at {
 		m := s.Gang.Members[i]
@@ -50,7 +50,7 @@ func (s Scene) checkMembers(at []int) error {
 	return nil
 }
 
-// checkNodes adds up what each node holds.
+// checkNodes adds up the demand on each node.
 func (s Scene) checkNodes(at []int) error {
 	for n, free := range s.Free {
 		left, held := slices.Clone(free), 0
@@ -60,7 +60,7 @@ func (s Scene) checkNodes(at []int) error {
 			}
 			held++
 			if s.Gang.Members[i].Placed {
-				continue // what it takes is gone from Free
+				continue // Free already excludes its demand
 			}
 			for r, d := range s.Gang.Shapes[s.Gang.Members[i].Shape].Demand {
 				if left[r] -= d; d > 0 && left[r] < 0 {
@@ -82,7 +82,7 @@ func (s Scene) checkRequired(at []int) error {
 	return s.together(at, s.Gang.Required)
 }
 
-// together says whether nodes are in several domains of the level.
+// together returns an error if nodes are in several domains of the level.
 func (s Scene) together(at []int, level string) error {
 	for _, n := range at {
 		first, _ := s.Group(at[0], s.Level(level))

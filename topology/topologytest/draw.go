@@ -10,7 +10,7 @@ import (
 // Rule is one of the things a gang may ask for.
 type Rule int
 
-// The rules. The last three change what a placement costs and never whether there is one.
+// The rules. The last three change the cost of a placement and never whether there is one.
 const (
 	Required Rule = iota
 	Segments
@@ -35,7 +35,7 @@ func Rules(without ...Rule) []Rule {
 	return rules
 }
 
-// Options say what Draw may draw.
+// Options bound the scenes that Draw draws.
 type Options struct {
 	// Shapes is the most shapes that differ.
 	Shapes int
@@ -144,7 +144,7 @@ func (d *drawing) shapes() {
 	}
 }
 
-// takes is what one more shape takes. Beside workers of whole nodes there are launchers, which take no node.
+// takes returns the demand of one more shape. Beside workers of whole nodes there are launchers, which take no node.
 func (d *drawing) takes() topology.Capacity {
 	demand := make(topology.Capacity, d.resources)
 	for r := range demand {
@@ -159,7 +159,8 @@ func (d *drawing) takes() topology.Capacity {
 	return demand
 }
 
-// bars keeps one more shape from some nodes, or from none. Several launchers would not differ otherwise.
+// bars returns the nodes from which one more shape is barred: some, or none. Several launchers would not differ
+// otherwise.
 func (d *drawing) bars() []string {
 	if d.choose(3) < 2 && (!d.whole || len(d.Gang.Shapes) < 2) {
 		return nil
@@ -215,7 +216,7 @@ func (d *drawing) rule(r Rule) {
 	}
 }
 
-// level is the name of one of the levels down to the given one, in one of the ways to say it.
+// level returns the name or the label key of one of the levels down to the given one.
 func (d *drawing) level(innermost int) string {
 	at := d.choose(innermost + 1)
 	byKey := oneIn(4, d.choose) == 1
@@ -272,7 +273,7 @@ func (d *drawing) spreadOutside(segment int) {
 // place makes the gang one that ran already and lost members: some survive, on nodes that they could have been put on,
 // and some node may be lost with the others.
 func (d *drawing) place() {
-	for n := range d.Nodes { // whether spares that are void still need their label is not said
+	for n := range d.Nodes { // whether spares that are void still need their label is undefined
 		if d.Gang.Spares.Nodes > 0 && !d.Usable(n) {
 			return
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// placedGang is a gang with the nodes of its members and what each takes.
+// placedGang is a gang with the node and the demand of each of its members.
 type placedGang struct {
 	gang    topology.Gang
 	nodes   []string
@@ -136,7 +136,7 @@ func (s *Script) answer(g topology.Gang) string {
 	return s.took(l, g, p)
 }
 
-// refused says why there is no answer.
+// refused returns the reason why there is no answer.
 func refused(g topology.Gang, short *topology.Shortfall, err error) string {
 	if err != nil {
 		return err.Error()
@@ -144,7 +144,7 @@ func refused(g topology.Gang, short *topology.Shortfall, err error) string {
 	return g.Name + " " + refusal(short)
 }
 
-// took puts a gang where its placement says.
+// took puts a gang on the nodes of its placement.
 func (s *Script) took(l topology.Ledger, g topology.Gang, p topology.Placement) string {
 	held := placedGang{gang: g}
 	held.gang.Members = slices.Clone(g.Members[:len(p.Nodes)])
@@ -161,7 +161,7 @@ func (s *Script) took(l topology.Ledger, g topology.Gang, p topology.Placement) 
 	return s.summary(g, p) + s.ranks(p, held.nodes) + "\n" + s.picture(held.nodes)
 }
 
-// summary says where a gang is and what that costs.
+// summary prints the place of a gang and its cost.
 func (s *Script) summary(g topology.Gang, p topology.Placement) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s -> %s, using", g.Name, p.Within)

@@ -29,9 +29,9 @@ func (s Scene) Level(nameOrKey string) int {
 	return slices.IndexFunc(s.Levels, func(l topology.Level) bool { return l.Name == nameOrKey || l.Key == nameOrKey })
 }
 
-// Group names what the node belongs to at a level (len(Levels) for the node itself): its domain there or, where it lacks
-// the label, that of the next level further in that it has, of whichever hierarchy; of an accelerator, though, only an
-// accelerator is a part. ok is false where the label is missing.
+// Group names the node's group at a level (len(Levels) for the node itself): its domain there or, where it lacks the
+// label, that of the next level further in that it has, in either hierarchy; an accelerator level, though, falls back
+// to accelerator levels only. ok is false where the label is missing.
 func (s Scene) Group(node, level int) (name string, ok bool) {
 	for l := level; l < len(s.Levels); l++ {
 		if s.label(node, l) == "" || level < len(s.Levels) && s.Levels[level].Accelerator && !s.Levels[l].Accelerator {
@@ -48,7 +48,7 @@ func (s Scene) Group(node, level int) (name string, ok bool) {
 	return "node " + s.Nodes[node].Name, level == len(s.Levels)
 }
 
-// Groups numbers the groups of a level: one number per node. inside says which nodes have the level's label.
+// Groups numbers the groups of a level: one number per node. inside marks the nodes that have the level's label.
 func (s Scene) Groups(level int) (group []int, inside []bool) {
 	group, inside = make([]int, len(s.Nodes)), make([]bool, len(s.Nodes))
 	var names []string
@@ -62,7 +62,7 @@ func (s Scene) Groups(level int) (group []int, inside []bool) {
 	return group, inside
 }
 
-// Weights returns what a crossing costs at each level and, last, between single nodes.
+// Weights returns the cost of a crossing at each level and, last, between single nodes.
 func (s Scene) Weights() []int64 {
 	weights := make([]int64, len(s.Levels)+1)
 	for l := range weights {
@@ -156,7 +156,8 @@ func (s Scene) barred(shape, node int) bool {
 	return rules != nil && rules[node] != ""
 }
 
-// Room is how many members of the shape the node has capacity for, at most the limit; none if it is barred.
+// Room returns the number of members of the shape that the node has capacity for, at most the limit; none if it is
+// barred.
 func (s Scene) Room(shape, node, limit int) int {
 	if s.barred(shape, node) {
 		return 0

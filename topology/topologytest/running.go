@@ -11,10 +11,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// term is what a script says of a gang that runs: what its eviction costs and when it ends.
+// term holds a script's terms of a running gang: the cost of its eviction and its end.
 type term struct{ worth, end int64 }
 
-// waiting is the reservation that admit respects, and whose it is.
+// waiting is the reservation that admit respects, and its gang.
 type waiting struct {
 	head        topology.Gang
 	reservation topology.Reservation
@@ -42,7 +42,7 @@ func (s *Script) ends(args []Arg) (string, error) {
 	return s.set(args, func(t *term, n int64) { t.end = n })
 }
 
-// term is what was said of the gang; else it is worth its members and never ends.
+// term returns the terms of the gang; without any it is worth its members and never ends.
 func (s *Script) term(name string) term {
 	if t, ok := s.terms[name]; ok {
 		return t
@@ -80,7 +80,7 @@ func (s *Script) evict(args []Arg) (string, error) {
 	for _, v := range e.Victims {
 		names = append(names, running[v].Name)
 	}
-	text := "nobody leaves"
+	text := "no gang leaves"
 	if len(names) > 0 {
 		text = fmt.Sprintf("without %s, cost %d", strings.Join(names, " and "), e.Cost)
 	}
@@ -134,7 +134,7 @@ func (s *Script) admit(args []Arg) (string, error) {
 	return s.took(l, g, p), nil
 }
 
-// planned says where a gang would go.
+// planned prints the placement that a gang would have.
 func (s *Script) planned(l topology.Ledger, g topology.Gang, p topology.Placement) string {
 	names := make([]string, len(p.Nodes))
 	for i, n := range p.Nodes {

@@ -12,20 +12,20 @@ import (
 
 // Script runs the commands of a test script one after another. The zero Script is ready.
 //
-//	fleet block=2 rack=3 host=4 gpu=8   a regular fleet: levels outermost first, hosts, then what a host has
+//	fleet block=2 rack=3 host=4 gpu=8 a regular fleet: levels outermost first, hosts, then a host's resources
 //	node x1 rack=r9 gpu=4               one more node; labels that are not given are missing
 //	unlabel rack b1/r2 …                take a level's label from nodes
 //	hold b1/r1 gpu=2                    take resources on nodes; everything if none is given
 //	bar rule=taint b1/r1 …              bar members from nodes; `bar` alone lifts all bars
 //	label rack=r7 b1/r2 …               give nodes another label
-//	weight rack=50 …                    what crossing a level costs; it is 100 otherwise
+//	weight rack=50 …                    the cost of crossing a level; it is 100 otherwise
 //	accelerator clique                  make a level an accelerator's: values count, not paths
 //	place t worker=3 gpu=4 require=rack place a gang; each role=count begins a shape, resources follow. Rules:
 //	                                    require prefer segment+in+equal spread+over spares+per cap talk min
 //	repair t b1-r1-h1 …                 lose nodes, and replace the members of the gang that were there
 //	drop t                              give back what a gang holds
-//	worth t=5 …    ends t=30 …          what the eviction of gangs costs, else as much as they have members; when they end
-//	evict u worker=3 …                  who would have to leave for a gang
+//	worth t=5 …    ends t=30 …          the cost of evicting gangs, their number of members by default; their ends
+//	evict u worker=3 …                  the gangs that would have to leave for a gang
 //	reserve u worker=3 …                when there is room for a gang; later
 //	admit v worker=2 … until=20         places another one if that does not delay it
 //	picture                             show all nodes
@@ -43,14 +43,14 @@ type Script struct {
 	drawn map[string]string
 	gangs map[string]placedGang
 	terms map[string]term
-	// waiting is who reserved last.
+	// waiting is the gang that reserved last.
 	waiting *waiting
 }
 
 // Arg is one argument of a command: a word, or a key with a value.
 type Arg struct{ Key, Value string }
 
-// Do runs one command and returns what it prints.
+// Do runs one command and returns its output.
 func (s *Script) Do(command string, args []Arg) (string, error) {
 	commands := map[string]func([]Arg) (string, error){
 		"fleet":       s.fleet,

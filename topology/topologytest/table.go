@@ -48,7 +48,7 @@ func (s Scene) tabulate(g grove, v int, inside [][]int64, members int) []int64 {
 	return table
 }
 
-// use is what so many members make the use of a limb cost.
+// use returns the cost of a limb's use by so many members.
 func (s Scene) use(g grove, v, members int) int64 {
 	var weight int64
 	for l, w := range s.Weights() {

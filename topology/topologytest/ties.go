@@ -8,7 +8,8 @@ import (
 )
 
 // Tidiest is the rule for ties, for a ring of one kind without segments, spares and placed members: among all ways to
-// put so many members on each node that cost least, the one that leaves least behind. It looks at every way there is.
+// put so many members on each node that cost least, the one that leaves least behind. It evaluates every way to place
+// the gang.
 func (s Scene) Tidiest() (counts []int, ok bool) {
 	g := s.grow()
 	ways := s.cheapest()
@@ -61,7 +62,7 @@ func (s Scene) ways(node, members int) [][]int {
 	return ways
 }
 
-// slots is how many members the node holds.
+// slots returns the number of members that the node holds.
 func (s Scene) slots(node int) int {
 	if !s.Usable(node) {
 		return 0
@@ -76,7 +77,7 @@ func (s Scene) slots(node int) int {
 	return room
 }
 
-// wayCost is what a ring costs; false if the required level or the spread forbids it.
+// wayCost returns the cost of a ring; false if the required level or the spread forbids it.
 func (s Scene) wayCost(way []int) (int64, bool) {
 	var cost int64
 	weights := s.Weights()
@@ -110,10 +111,10 @@ func (s Scene) used(way []int, level int) (domains, largest int) {
 	return domains, slices.Max(members)
 }
 
-// grove is the tree: the fleet first, then its domains and nodes, each before what is inside it.
+// grove is the tree in pre-order: the fleet first, then its domains and nodes.
 type grove []limb
 
-// twig is where a limb grows: the fleet is at level -1, nodes are at level len(Levels).
+// twig is the place at which a limb grows: the fleet is at level -1, nodes are at level len(Levels).
 type twig struct{ parent, level int }
 
 // limb is the fleet, a domain or a node.
@@ -155,8 +156,8 @@ func (s Scene) sprout(g *grove, at twig, nodes []int) {
 	}
 }
 
-// branchOut adds a limb for each value that the nodes have at the level; those that lack the label come last, and
-// only the levels further in tell them apart.
+// branchOut adds a limb for each value that the nodes have at the level; those that lack the label are last, and differ
+// only at levels further in.
 func (s Scene) branchOut(g *grove, at twig, nodes []int) {
 	if at.level == len(s.Levels) {
 		for _, n := range nodes {
@@ -182,7 +183,7 @@ func (s Scene) branchOut(g *grove, at twig, nodes []int) {
 	}
 }
 
-// natural orders what Draw calls things, a letter and a number without leading zeros.
+// natural orders the names that Draw gives, a letter and a number without leading zeros.
 func natural(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
 
 // around is the innermost limb that holds all members.
@@ -210,7 +211,7 @@ func sum(counts []int) int {
 	return total
 }
 
-// compare orders limbs: further in, fewest slots, fewest slots of what is around, first in the tree.
+// compare orders limbs: further in, fewest slots, fewest slots of the limbs around, first in the tree.
 func (g grove) compare(u, v int) int {
 	if c := cmp.Compare(g[v].level, g[u].level); c != 0 {
 		return c
@@ -224,8 +225,8 @@ func (g grove) compare(u, v int) int {
 }
 
 // prefer leaves, of ways to fill the limb that cost the same, the preferred one: its children, from the one with most
-// slots to the one with fewest and equal ones from last to first, stay empty if they can, and else take what they can.
-// Of children that look the same the first by name get most.
+// slots to the one with fewest and equal ones from last to first, stay empty if they can, and else take as many as they
+// can. Of children that look the same the first by name get most.
 func (g grove) prefer(v int, all [][]int) [][]int {
 	ways := all
 	children := slices.Clone(g[v].children)
@@ -267,7 +268,7 @@ func (g grove) traded(children, way []int, all [][]int) [][]int {
 	})
 }
 
-// look is what can be told of a limb without names.
+// look returns the description of a limb without names.
 func (g grove) look(v int) string {
 	children := slices.Clone(g[v].children)
 	slices.SortFunc(children, func(a, b int) int { return cmp.Or(cmp.Compare(g[b].slots, g[a].slots), b-a) })

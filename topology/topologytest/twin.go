@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Best tries every assignment of members to nodes and returns the cheapest that keeps every rule: of all members or, for
-// an elastic gang, of as many first ranks as there is one for.
+// Best tries every assignment of members to nodes and returns the cheapest that obeys every rule: of all members or,
+// for an elastic gang, of as many first ranks as there is one for.
 func (s Scene) Best() (cost int64, nodes []int, ok bool) {
 	shortest := len(s.Gang.Members)
 	if s.Gang.Min > 0 {
@@ -42,14 +42,14 @@ func (s Scene) whole(count int) bool {
 }
 
 // search walks all assignments, depth first in rank order. Every rule can only get worse by one more member, so each is
-// looked at as soon as a member is put; what that needs is numbered beforehand.
+// checked as soon as a member is put; what that needs is numbered beforehand.
 type search struct {
 	communication topology.Communication
 	// edge[a][b] is the cost of an edge between nodes a and b.
 	edge [][]int64
 	// allowed[i] are the nodes that rank i may be on as far as it alone is concerned.
 	allowed [][]int
-	// demand[i] is what rank i takes; nothing if it runs already.
+	// demand[i] is the demand of rank i; nothing if it runs already.
 	demand  []topology.Capacity
 	perNode int
 	// required, spread and spares are the rules' groups by node; nil without the rule.

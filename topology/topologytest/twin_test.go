@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/topologytest"
 )
 
-// scene has one node per row: its labels, outermost first and a dash for none, and how many members it holds.
+// scene has one node per row: its labels, outermost first and a dash for none, and the number of members that it holds.
 func scene(members int, rows ...string) topologytest.Scene {
 	s := topologytest.Scene{Gang: topology.Gang{Shapes: []topology.Shape{{Demand: topology.Capacity{1}}}}}
 	for l := range strings.Count(rows[0], "/") + 1 {
@@ -34,7 +34,7 @@ func scene(members int, rows ...string) topologytest.Scene {
 }
 
 // The answers here are worked out by hand.
-func TestBestKnowsTheAnswer(t *testing.T) {
+func TestBest_KnowsTheAnswer(t *testing.T) {
 	// Two racks in each of two blocks: 2+1 and 2+1 nodes of one slot.
 	two := []string{"v1/v1 1", "v1/v1 1", "v1/v2 1", "v2/v1 1", "v2/v1 1", "v2/v2 1"}
 	for name, c := range map[string]struct {
@@ -128,8 +128,8 @@ func TestBestKnowsTheAnswer(t *testing.T) {
 	}
 }
 
-// Best looks at each rule as it goes and leaves out what costs too much; this does neither.
-func TestBestAgreesWithCheck(t *testing.T) {
+// Best checks each rule early and prunes assignments that cost too much; this test does neither.
+func TestBest_AgreesWithCheck(t *testing.T) {
 	tried, found := 0, 0
 	for seed := range uint64(6000) {
 		choose := rand.New(rand.NewPCG(seed, 1)).IntN
@@ -187,7 +187,7 @@ func assignments(nodes, count int) func(yield func([]int) bool) {
 	}
 }
 
-func TestCheckSaysWhatIsWrong(t *testing.T) {
+func TestCheck_SaysWhatIsWrong(t *testing.T) {
 	s := scene(3, "v1 3", "v1 1", "v2 1", "- 1")
 	for want, c := range map[string]struct {
 		at   []int
@@ -219,7 +219,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTidiestKnowsTheAnswer(t *testing.T) {
+func TestTidiest_KnowsTheAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		scene topologytest.Scene
 		want  []int

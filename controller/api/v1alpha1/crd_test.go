@@ -22,8 +22,8 @@ import (
 
 const manifests = "../../../manifests/chart/crds"
 
-// TestBothVersionsAreServed guards the promise that v2alpha1 is v1alpha1 by another name.
-func TestBothVersionsAreServed(t *testing.T) {
+// TestCRD_BothVersionsAreServed guards the promise that v2alpha1 is v1alpha1 by another name.
+func TestCRD_BothVersionsAreServed(t *testing.T) {
 	for _, kind := range []string{"trainjobs", "trainingruntimes", "clustertrainingruntimes"} {
 		t.Run(kind, func(t *testing.T) {
 			crd := readCRD(t, kind)
@@ -50,8 +50,8 @@ func TestBothVersionsAreServed(t *testing.T) {
 	}
 }
 
-// TestManifestsAreValid asks the API server's own code, which also bounds what the rules may cost.
-func TestManifestsAreValid(t *testing.T) {
+// TestCRD_ManifestsAreValid runs the API server's own validation, which also bounds the cost of the rules.
+func TestCRD_ManifestsAreValid(t *testing.T) {
 	for _, kind := range []string{"trainjobs", "trainingruntimes", "clustertrainingruntimes"} {
 		t.Run(kind, func(t *testing.T) {
 			faults := validation.ValidateCustomResourceDefinition(t.Context(), internalCRD(t, kind))
@@ -64,8 +64,8 @@ func TestManifestsAreValid(t *testing.T) {
 
 func claims(list string) string { return "trainer: {resourceClaimsPerNode: [" + list + "]}" }
 
-// TestSchema sends objects through defaulting, the schema and its rules, as the API server does.
-func TestSchema(t *testing.T) {
+// TestCRD_SchemaAndRules sends objects through defaulting, the schema and its rules, as the API server does.
+func TestCRD_SchemaAndRules(t *testing.T) {
 	const job = "metadata: {name: %}\nspec:\n  runtimeRef: {name: rt}\n"
 	schemas := map[string]*apiextensions.JSONSchemaProps{}
 	for _, kind := range []string{"trainjobs", "trainingruntimes", "clustertrainingruntimes"} {
@@ -147,7 +147,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestCRD_Defaults(t *testing.T) {
 	object := decode(t, train(""))
 	defaulting.Default(object, structural(t, openAPI(t, "trainjobs")))
 	want := decode(t, train("suspend: false\nmanagedBy: trainer.kubeflow.org/trainjob-controller"))
@@ -166,12 +166,12 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// train is a TrainJob whose spec has more lines.
+// train returns a TrainJob with more lines in its spec.
 func train(more string) string {
 	return "metadata: {name: train}\nspec:\n  runtimeRef: {name: rt}\n  " + strings.ReplaceAll(more, "\n", "\n  ")
 }
 
-// scheduled is a runtime that says how its pods are grouped.
+// scheduled returns a runtime with scheduling.
 func scheduled(scheduling string) string {
 	return "metadata: {name: rt}\nspec:\n  scheduling: " + scheduling
 }
@@ -273,7 +273,7 @@ func decode(t *testing.T, object string) map[string]any {
 		t.Fatal(err)
 	}
 	var content map[string]any
-	if err = json.Unmarshal(text, &content); err != nil { // keeps integers whole, as the API server does
+	if err = json.Unmarshal(text, &content); err != nil { // decodes integers as integers, as the API server does
 		t.Fatal(err)
 	}
 	return content

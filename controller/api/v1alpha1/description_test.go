@@ -10,9 +10,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// TestOurFieldsAreDescribed wants a sentence for each field that our own types declare: kubectl explain shows it. What
-// Kubernetes and JobSet declare is described by them.
-func TestOurFieldsAreDescribed(t *testing.T) {
+// TestCRD_OurFieldsAreDescribed wants a sentence for each field that our own types declare: kubectl explain shows it.
+// Kubernetes and JobSet describe the fields that they declare.
+func TestCRD_OurFieldsAreDescribed(t *testing.T) {
 	for kind, object := range map[string]any{
 		"trainjobs":               trainerv1alpha1.TrainJob{},
 		"trainingruntimes":        trainerv1alpha1.TrainingRuntime{},
@@ -28,7 +28,7 @@ func TestOurFieldsAreDescribed(t *testing.T) {
 	}
 }
 
-// describe checks the fields of a struct of ours, and of the structs of ours that it is made of.
+// describe checks the fields of a struct of ours, and of the structs of ours in it.
 func describe(t *testing.T, path string, declared reflect.Type, schema apiextensions.JSONSchemaProps, fields *int) {
 	t.Helper()
 	for field := range declared.Fields() {

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// mostJSON keeps a CRD below the 262,144 bytes that all annotations of an object have together: kubectl apply keeps the object in one.
+	// mostJSON keeps a CRD below the 262,144 bytes that all annotations of an object have together: kubectl apply
+	// stores the object in one.
 	mostJSON = 250_000
 	// mostRelease keeps a release of Helm's below the 1 MiB that a Secret may have, with room for the rest of a chart.
 	mostRelease = 700_000
@@ -50,8 +51,8 @@ func TestCRDs_FitEveryInstaller(t *testing.T) {
 	}
 }
 
-// releaseOf returns the size of Helm's record of a release: the chart and what was rendered, as JSON, gzip and base64
-// (helm.sh/helm/v3, pkg/storage/driver, encodeRelease).
+// releaseOf returns the size of Helm's record of a release: the chart and the rendered manifest, as JSON, gzip and
+// base64 (helm.sh/helm/v3, pkg/storage/driver, encodeRelease).
 func releaseOf(t *testing.T, templates []map[string]any, manifest string) int {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"chart": map[string]any{"templates": templates}, "manifest": manifest})

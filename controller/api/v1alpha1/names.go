@@ -2,13 +2,13 @@ package v1alpha1
 
 // Labels on runtimes and on the templates inside them.
 const (
-	// LabelAncestor on a ReplicatedJob's Job template says which part of a TrainJob that job runs.
+	// LabelAncestor on a ReplicatedJob's Job template names the part of a TrainJob that the job runs.
 	LabelAncestor = "trainer.kubeflow.org/trainjob-ancestor-step"
-	// LabelFramework on a runtime tells clients what it trains with.
+	// LabelFramework on a runtime names its framework for clients.
 	LabelFramework = "trainer.kubeflow.org/framework"
 	// LabelSupport on a runtime set to SupportDeprecated announces its removal.
 	LabelSupport = "trainer.kubeflow.org/support"
-	// LabelWebhookValidation on a runtime set to "disabled" keeps the validating webhook from it.
+	// LabelWebhookValidation on a runtime set to "disabled" exempts it from the validating webhook.
 	LabelWebhookValidation = "trainer.kubeflow.org/webhook-validation"
 )
 
@@ -34,9 +34,9 @@ const (
 	DatasetInitializerName = "dataset-initializer"
 	// ModelInitializerName names the model initializer's ReplicatedJob and its main container.
 	ModelInitializerName = "model-initializer"
-	// InitializerVolumeName names the volume in which initializers leave what they fetched.
+	// InitializerVolumeName names the volume in which initializers store the fetched data.
 	InitializerVolumeName = "initializer"
-	// EnvStorageURI is the variable that tells an initializer what to fetch.
+	// EnvStorageURI is the variable with the URI that an initializer fetches.
 	EnvStorageURI = "STORAGE_URI"
 )
 
@@ -61,7 +61,7 @@ const (
 	TrainJobSuspended = "Suspended"
 	// TrainJobComplete is the condition of a job that ended well.
 	TrainJobComplete = "Complete"
-	// TrainJobFailed is the condition of a job that ended badly, for good.
+	// TrainJobFailed is the final condition of a job that failed.
 	TrainJobFailed = "Failed"
 
 	// ReasonSuspended is the reason of condition Suspended while the job is suspended.

@@ -5,16 +5,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RuntimePatch is what one manager wants to be different from the runtime. Only what is listed in these types can be
-// patched; the patch is merged strategically, so lists with names merge by name.
+// RuntimePatch holds one manager's changes of the runtime. Only the fields of these types can be patched; the patch is
+// merged strategically, so lists with names merge by name.
 type RuntimePatch struct {
-	// manager is who wrote this entry, as a domain-prefixed path.
+	// manager is the writer of this entry, as a domain-prefixed path.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +required
 	Manager string `json:"manager"`
-	// time is when the entry was last changed; stamped at admission.
+	// time is the time of the last change of the entry; stamped at admission.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 	// trainingRuntimeSpec is the patch.

@@ -57,18 +57,18 @@ type ClusterTrainingRuntimeList struct {
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!(has(self.scheduling) && has(self.podGroupPolicy))", message="scheduling and podGroupPolicy are mutually exclusive"
 type TrainingRuntimeSpec struct {
-	// mlPolicy says how the training processes find each other.
+	// mlPolicy configures how the training processes find each other.
 	// +optional
 	MLPolicy *MLPolicy `json:"mlPolicy,omitempty"`
-	// podGroupPolicy says which foreign gang scheduler the pods are grouped for.
+	// podGroupPolicy selects the foreign gang scheduler for which the pods are grouped.
 	// +optional
 	PodGroupPolicy *PodGroupPolicy `json:"podGroupPolicy,omitempty"`
-	// ttlSecondsAfterFinished is how long TrainJobs of this runtime are kept after they ended; they are kept for good without it.
-	// It holds for jobs that ended before it was set, too.
+	// ttlSecondsAfterFinished is the time for which TrainJobs of this runtime are retained after their end; without it they are
+	// retained for good. It holds for jobs that ended before it was set, too.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// scheduling says how the pods are grouped for Kubernetes' own gang scheduling.
+	// scheduling configures the groups of pods for Kubernetes' own gang scheduling.
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 	// template is the JobSet that TrainJobs become.
@@ -88,11 +88,11 @@ type JobSetTemplateSpec struct {
 	Spec jobsetv1alpha2.JobSetSpec `json:"spec,omitempty,omitzero"`
 }
 
-// MLPolicy says how many nodes train, and how their processes find each other.
+// MLPolicy sets the number of training nodes, and how their processes find each other.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.torch), has(self.mpi), has(self.jax), has(self.xgboost), has(self.flux)].filter(x, x).size() <= 1", message="Only one of the policy can be configured"
 type MLPolicy struct {
-	// numNodes is the number of training nodes of a job that does not say otherwise.
+	// numNodes is the number of training nodes of a job that does not set its own.
 	// +optional
 	NumNodes *int32 `json:"numNodes,omitempty"`
 	// MLPolicySource is the framework.
@@ -166,7 +166,7 @@ const MPIImplementationOpenMPI MPIImplementation = "OpenMPI"
 
 // MPIMLPolicySource configures MPI.
 type MPIMLPolicySource struct {
-	// numProcPerNode is the number of processes on each node of a job that does not say otherwise.
+	// numProcPerNode is the number of processes on each node of a job that does not set its own.
 	// +kubebuilder:default=1
 	// +optional
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
@@ -175,7 +175,7 @@ type MPIMLPolicySource struct {
 	// +kubebuilder:validation:Enum=OpenMPI;""
 	// +optional
 	MPIImplementation MPIImplementation `json:"mpiImplementation,omitempty"`
-	// sshAuthMountPath is where the SSH keys are mounted.
+	// sshAuthMountPath is the path at which the SSH keys are mounted.
 	// +kubebuilder:default="/root/.ssh"
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
@@ -188,14 +188,14 @@ type MPIMLPolicySource struct {
 
 // FluxMLPolicySource configures Flux.
 type FluxMLPolicySource struct {
-	// numProcPerNode is the number of tasks on each node of a job that does not say otherwise.
+	// numProcPerNode is the number of tasks on each node of a job that does not set its own.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 1", message="NumProcPerNode in fluxPolicy must be >= 1"
 	// +optional
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
 }
 
-// PodGroupPolicy says which foreign gang scheduler the pods are grouped for.
+// PodGroupPolicy selects the foreign gang scheduler for which the pods are grouped.
 type PodGroupPolicy struct {
 	// PodGroupPolicySource is the scheduler.
 	PodGroupPolicySource `json:",inline"`
@@ -213,7 +213,7 @@ type PodGroupPolicySource struct {
 
 // CoschedulingPodGroupPolicySource groups the pods for the Coscheduling plugin.
 type CoschedulingPodGroupPolicySource struct {
-	// scheduleTimeoutSeconds is how long the plugin waits for the whole group.
+	// scheduleTimeoutSeconds is the time for which the plugin waits for the whole group.
 	// +kubebuilder:default=60
 	// +optional
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
@@ -221,12 +221,12 @@ type CoschedulingPodGroupPolicySource struct {
 
 // VolcanoPodGroupPolicySource groups the pods for Volcano.
 type VolcanoPodGroupPolicySource struct {
-	// networkTopology keeps the group close together.
+	// networkTopology places the group close together.
 	// +optional
 	NetworkTopology *VolcanoNetworkTopology `json:"networkTopology,omitempty"`
 }
 
-// VolcanoNetworkTopologyMode says whether a topology is a demand or a wish.
+// VolcanoNetworkTopologyMode makes a topology required or preferred.
 type VolcanoNetworkTopologyMode string
 
 const (
@@ -236,9 +236,9 @@ const (
 	VolcanoSoft VolcanoNetworkTopologyMode = "soft"
 )
 
-// VolcanoNetworkTopology keeps a group of Volcano close together.
+// VolcanoNetworkTopology places a group of Volcano close together.
 type VolcanoNetworkTopology struct {
-	// mode says whether the topology is a demand or a wish.
+	// mode makes the topology required (hard) or preferred (soft).
 	// +kubebuilder:default=hard
 	// +kubebuilder:validation:Enum=hard;soft
 	// +optional

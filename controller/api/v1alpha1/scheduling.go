@@ -4,15 +4,16 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 )
 
-// Scheduling says how the pods of a TrainJob are grouped for Kubernetes' own Workload and PodGroup API (KEP-3015 of Kubeflow
-// Trainer): all that start together in one group, or groups of ReplicatedJobs.
+// Scheduling configures the groups of a TrainJob's pods for Kubernetes' own Workload and PodGroup API (KEP-3015 of
+// Kubeflow Trainer): all that start together in one group, or groups of ReplicatedJobs.
 //
-// How many pods a gang needs is not said here: it follows from the job. The KEP's third level, one group for each child Job
-// of a ReplicatedJob, is left out: what trains has one Job, so that it would be the second level by another name.
+// The number of pods that a gang needs has no field: it follows from the job. The KEP's third level, one group for each
+// child Job of a ReplicatedJob, is left out: a trainer has one Job, so that it would be the second level by another
+// name.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.replicatedJobs) || !(has(self.schedulingPolicy) || has(self.schedulingConstraints) || has(self.disruptionMode) || has(self.resourceClaims))", message="replicatedJobs and the fields for the whole TrainJob are mutually exclusive"
 type Scheduling struct {
-	// GroupScheduling is for the whole TrainJob, of which what starts together is one group.
+	// GroupScheduling is for the whole TrainJob, whose parts that start together are one group each.
 	GroupScheduling `json:",inline"`
 	// replicatedJobs makes a group of each entry instead; pods of other ReplicatedJobs are in no group.
 	// +listType=atomic
@@ -24,7 +25,7 @@ type Scheduling struct {
 
 // ReplicatedJobsScheduling makes one group of some ReplicatedJobs.
 type ReplicatedJobsScheduling struct {
-	// targetReplicatedJobs are the names of the ReplicatedJobs, the first of which gives the group its name.
+	// targetReplicatedJobs are the names of the ReplicatedJobs; the first one gives the group its name.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -36,16 +37,16 @@ type ReplicatedJobsScheduling struct {
 	GroupScheduling `json:",inline"`
 }
 
-// GroupScheduling says how one group is scheduled.
+// GroupScheduling configures the scheduling of one group.
 type GroupScheduling struct {
-	// schedulingPolicy says whether the group starts whole, which is the default, or pod by pod.
+	// schedulingPolicy makes the group start whole, which is the default, or pod by pod.
 	// +optional
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
-	// schedulingConstraints names the node label of whose value all pods of a gang have the same.
+	// schedulingConstraints names the node label whose value all pods of a gang must share.
 	// +kubebuilder:validation:XValidation:rule="has(self.topology) && size(self.topology) == 1", message="there must be one topology key"
 	// +optional
 	SchedulingConstraints *schedulingv1beta1.PodGroupSchedulingConstraints `json:"schedulingConstraints,omitempty"`
-	// disruptionMode says whether pods of the group are preempted one by one or all together.
+	// disruptionMode makes pods of the group be preempted one by one or all together.
 	// +kubebuilder:validation:XValidation:rule="has(self.single) != has(self.all)", message="exactly one of single and all must be set"
 	// +optional
 	DisruptionMode *schedulingv1beta1.DisruptionMode `json:"disruptionMode,omitempty"`
@@ -59,7 +60,7 @@ type GroupScheduling struct {
 	ResourceClaims []schedulingv1beta1.PodGroupResourceClaim `json:"resourceClaims,omitempty"`
 }
 
-// SchedulingPolicy says whether a group starts whole.
+// SchedulingPolicy makes a group start whole or pod by pod.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.gang) != has(self.basic)", message="exactly one of gang and basic must be set"
 type SchedulingPolicy struct {

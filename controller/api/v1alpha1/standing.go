@@ -8,7 +8,7 @@ import (
 type TrainJobPhase string
 
 const (
-	// PhaseSuspended is a job that its owner, or Kueue, keeps from running.
+	// PhaseSuspended is a job that its owner, or Kueue, has suspended.
 	PhaseSuspended TrainJobPhase = "Suspended"
 	// PhaseBlocked is a job that is to run, and whose objects cannot be made.
 	PhaseBlocked TrainJobPhase = "Blocked"
@@ -30,7 +30,7 @@ const (
 	SchedulingQueued = "Queued"
 	// SchedulingPlaced is True while the job has its nodes.
 	SchedulingPlaced = "Placed"
-	// SchedulingPreempted is True from an eviction until the job has nodes again. The message says by what.
+	// SchedulingPreempted is True from an eviction until the job has nodes again. The message names the cause.
 	SchedulingPreempted = "Preempted"
 	// SchedulingMoved is True for a job that has other nodes than before its last interruption.
 	SchedulingMoved = "Moved"
@@ -38,13 +38,14 @@ const (
 	SchedulingNotResumed = "NotResumed"
 )
 
-// SchedulingStatus says on which nodes a TrainJob runs, or why it waits. Lockstep's controller writes it; Kubeflow Trainer does not know it.
+// SchedulingStatus describes the nodes of a TrainJob, or the reason why it waits. Lockstep's controller writes it;
+// Kubeflow Trainer does not know it.
 type SchedulingStatus struct {
 	// phase sums up the state of the job: Suspended, Blocked, Waiting, Starting, Running, Complete or Failed.
 	// +kubebuilder:validation:Enum=Suspended;Blocked;Waiting;Starting;Running;Complete;Failed
 	// +required
 	Phase TrainJobPhase `json:"phase"`
-	// reason says why, in one sentence.
+	// reason is the cause of the phase, in one sentence.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Reason string `json:"reason,omitempty"`
@@ -52,7 +53,7 @@ type SchedulingStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Ranks int32 `json:"ranks,omitempty"`
-	// elastic is with how many nodes an elastic job trains. It is absent for a job of one size.
+	// elastic is the number of nodes of an elastic job, with its bounds. It is absent for a job of one size.
 	// +optional
 	Elastic *ElasticStatus `json:"elastic,omitempty"`
 	// waitingSince is since when the job waits for nodes.
@@ -86,7 +87,7 @@ type SchedulingStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ElasticStatus is with how many nodes an elastic job trains.
+// ElasticStatus is the number of nodes of an elastic job, with its bounds.
 type ElasticStatus struct {
 	// minNodes is the number of nodes without which the job does not train.
 	// +kubebuilder:validation:Minimum=1
@@ -131,13 +132,13 @@ type RankFailure struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
-	// time is when the container ended.
+	// time is the time at which the container ended.
 	// +required
 	Time metav1.Time `json:"time,omitzero"`
 }
 
-// FirstEstimate is the first end that the trainer of a job reported. How much longer jobs take decides how much later than reported the
-// next jobs of the same runtime in the same namespace are expected to end.
+// FirstEstimate is the first end that the trainer of a job reported. The ratio of actual to first reported run times
+// corrects the expected ends of the next jobs of the same runtime in the same namespace.
 type FirstEstimate struct {
 	// reportedAt is the time of the report.
 	// +required
@@ -156,8 +157,8 @@ type Placement struct {
 	// nodes is the number of nodes that the gangs have.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
-	// quality is what the best place would cost at least, divided by what this one costs: from "0.01" to "1.00", which cannot be
-	// better; of several gangs the worst.
+	// quality is the least cost of any place, divided by the cost of this one: from "0.01" to "1.00", which cannot be better; of
+	// several gangs the worst.
 	// +kubebuilder:validation:MaxLength=8
 	// +optional
 	Quality string `json:"quality,omitempty"`

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TrainJob is one training job: a runtime, and what this job wants to be different from it.
+// TrainJob is one training job: a runtime, and this job's differences from it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -23,10 +23,10 @@ type TrainJob struct {
 	// metadata is the object's metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says what to train.
+	// spec describes the training.
 	// +optional
 	Spec TrainJobSpec `json:"spec,omitempty,omitzero"`
-	// status says how far it came.
+	// status is the observed state of the job.
 	// +optional
 	Status TrainJobStatus `json:"status,omitempty,omitzero"`
 }
@@ -40,9 +40,10 @@ type TrainJobList struct {
 	Items           []TrainJob `json:"items"`
 }
 
-// TrainJobSpec says what to train.
+// TrainJobSpec describes the training.
 //
-// What is immutable can neither be added nor taken away: the fields' own rules compare only what is there on both sides.
+// Immutable fields can neither be added nor removed: the fields' own rules compare only values that exist on both
+// sides.
 // +kubebuilder:validation:XValidation:rule="has(self.trainer) == has(oldSelf.trainer)",fieldPath=".trainer",message="field is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.initializer) == has(oldSelf.initializer)",fieldPath=".initializer",message="field is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",message="field is immutable"
@@ -66,11 +67,12 @@ type TrainJobSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	RuntimePatches []RuntimePatch `json:"runtimePatches,omitempty"`
-	// suspend keeps the job from running, or stops it, while true.
+	// suspend, while true, prevents the job from running, or stops it.
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// activeDeadlineSeconds is how long the job may be active, counted from its creation or its last resumption.
+	// activeDeadlineSeconds is the time for which the job may be active, counted from its creation or its last
+	// resumption.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="field is immutable"
 	// +optional
@@ -103,7 +105,7 @@ type RuntimeRef struct {
 	Kind *string `json:"kind,omitempty"`
 }
 
-// Initializer configures what is fetched before training.
+// Initializer configures the downloads before training.
 type Initializer struct {
 	// dataset configures the job that fetches the dataset.
 	// +optional
@@ -115,7 +117,7 @@ type Initializer struct {
 
 // DatasetInitializer configures the job that fetches the dataset.
 type DatasetInitializer struct {
-	// storageUri says where the dataset is.
+	// storageUri is the place of the dataset.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z][A-Za-z0-9+.-]*://.+$')", message="storageUri may be empty, or it must be a valid URI (scheme://...)"
 	// +optional
@@ -133,7 +135,7 @@ type DatasetInitializer struct {
 
 // ModelInitializer configures the job that fetches the model.
 type ModelInitializer struct {
-	// storageUri says where the model is.
+	// storageUri is the place of the model.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z][A-Za-z0-9+.-]*://.+$')", message="storageUri may be empty, or it must be a valid URI (scheme://...)"
 	// +optional
@@ -151,7 +153,7 @@ type ModelInitializer struct {
 
 // Trainer configures the processes that train.
 //
-// How many and how large the nodes are may change while the job is suspended, and nothing else.
+// Only the number and the size of the nodes may change while the job is suspended.
 // +kubebuilder:validation:XValidation:rule="[has(self.image), has(self.command), has(self.args), has(self.env), has(self.resourceClaimsPerNode), has(self.numProcPerNode)] == [has(oldSelf.image), has(oldSelf.command), has(oldSelf.args), has(oldSelf.env), has(oldSelf.resourceClaimsPerNode), has(oldSelf.numProcPerNode)]", message="field is immutable"
 type Trainer struct {
 	// image replaces the image of the trainer's container.
@@ -222,7 +224,7 @@ type ResourceClaimPerNode struct {
 	ResourceClaimTemplateName *string `json:"resourceClaimTemplateName,omitempty"`
 }
 
-// TrainJobStatus says how far a TrainJob came.
+// TrainJobStatus is the observed state of a TrainJob.
 //
 // +kubebuilder:validation:MinProperties=1
 type TrainJobStatus struct {
@@ -238,11 +240,11 @@ type TrainJobStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +optional
 	JobsStatus []JobStatus `json:"jobsStatus,omitempty"`
-	// trainerStatus is what the training processes say of themselves.
+	// trainerStatus is the status that the training processes report.
 	// +kubebuilder:validation:XValidation:rule="has(self.lastUpdatedTime)", message="lastUpdatedTime is required when trainerStatus is present"
 	// +optional
 	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
-	// scheduling is where the job is, or what it waits for.
+	// scheduling is the place of the job, or the reason for which it waits.
 	// +optional
 	Scheduling *SchedulingStatus `json:"scheduling,omitempty"`
 }
@@ -276,14 +278,14 @@ type JobStatus struct {
 	Suspended *int32 `json:"suspended"`
 }
 
-// TrainerStatus is what the training processes say of themselves.
+// TrainerStatus is the status that the training processes report.
 type TrainerStatus struct {
-	// progressPercentage is how much of the training is done.
+	// progressPercentage is the percentage of the training that is done.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	ProgressPercentage *int32 `json:"progressPercentage,omitempty"`
-	// estimatedRemainingSeconds is how long the rest of the training is expected to take.
+	// estimatedRemainingSeconds is the expected time for the rest of the training.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	EstimatedRemainingSeconds *int32 `json:"estimatedRemainingSeconds,omitempty"`
@@ -292,7 +294,7 @@ type TrainerStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +optional
 	Metrics []Metric `json:"metrics,omitempty"`
-	// lastUpdatedTime is when the processes last reported. A rule of the whole status demands it.
+	// lastUpdatedTime is the time of the last report of the processes. A rule of the whole status demands it.
 	// +optional
 	LastUpdatedTime metav1.Time `json:"lastUpdatedTime,omitempty,omitzero"`
 }

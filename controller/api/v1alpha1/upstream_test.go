@@ -15,20 +15,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// upstream is the module whose CRDs ours are compared with. It is fetched for this test only: its Go types do not
-// compile against our Kubernetes, its manifests are plain text.
+// upstream is the module with the CRDs that ours are compared with. It is fetched for this test only: its Go types do
+// not compile against our Kubernetes, its manifests are plain text.
 const upstream = "github.com/kubeflow/trainer/v2@v2.3.0"
 
 // allowed is a difference between upstream's CRDs and ours that is meant.
 type allowed struct {
 	// path is a regular expression for the whole path, as difference has it.
 	path string
-	// addition allows only what upstream does not have at all.
+	// addition allows only fields that upstream does not have at all.
 	addition bool
 	reason   string
 }
 
-// allowedDifferences are all there are. What is not here fails, and a line that matches nothing fails too.
+// allowedDifferences returns all permitted differences. Any other difference fails, and so does a line that matches
+// nothing.
 func allowedDifferences() []allowed {
 	const (
 		pod      = `.*\.template\.spec\.template\.spec`
@@ -113,8 +114,8 @@ func allowedDifferences() []allowed {
 	}
 }
 
-// TestUpstreamsSchema compares our CRDs with upstream's: everything of a CRD's spec but the descriptions.
-func TestUpstreamsSchema(t *testing.T) {
+// TestCRD_MatchesUpstreamSchema compares our CRDs with upstream's: everything of a CRD's spec but the descriptions.
+func TestCRD_MatchesUpstreamSchema(t *testing.T) {
 	folder := filepath.Join(download(t, upstream), "manifests", "base", "crds")
 	table := allowedDifferences()
 	used := make([]bool, len(table))
@@ -189,7 +190,7 @@ func readSpec(t *testing.T, file string) crdSpec {
 			t.Fatalf("%s has a version without a name", file)
 		}
 		delete(content, "name")
-		delete(content, "storage") // TestBothVersionsAreServed looks at it
+		delete(content, "storage") // TestCRD_BothVersionsAreServed checks it
 		result.versions[name] = content
 	}
 	delete(result.rest, "versions")
@@ -197,7 +198,7 @@ func readSpec(t *testing.T, file string) crdSpec {
 	return result
 }
 
-// compareValues compares two trees outside of a schema, and goes on into the schema where it finds one.
+// compareValues compares two trees outside of a schema, and compares schemas where it finds them.
 func compareValues(path string, theirs, ours any) []difference {
 	a, isMap := theirs.(map[string]any)
 	b, bothMaps := ours.(map[string]any)
@@ -265,7 +266,7 @@ func keysOf(a, b map[string]any) []string {
 	return slices.Compact(keys)
 }
 
-// asSet is a list whose order means nothing.
+// asSet returns a list as a set: its order has no meaning.
 func asSet(value any) []string {
 	list, _ := value.([]any)
 	set := make([]string, 0, len(list))
@@ -292,7 +293,7 @@ func download(t *testing.T, module string) string {
 	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	output, err := command.Output()
 	var answer struct{ Dir, Error string }
-	_ = json.Unmarshal(output, &answer) // what is wrong is said below
+	_ = json.Unmarshal(output, &answer) // the error is reported below
 	if err != nil || answer.Dir == "" {
 		t.Fatalf("cannot compare with upstream: go mod download %s: %v: %s; this test needs the Go module proxy once",
 			module, err, answer.Error)

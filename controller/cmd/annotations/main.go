@@ -17,7 +17,7 @@ const head = `# Annotations
 What a TrainJob says wins over what its pod templates say, and those over its runtime; an empty value takes back what the
 runtime says. Values that cannot be read are refused when the object is created. Kueue's
 ` + "`kueue.x-k8s.io/podset-{required,preferred}-topology`, `podset-slice-required-topology` and `podset-slice-size`" + `
-on pod templates are read as the same wishes. The label ` + "`lockstep.dev/sweep`" + ` of a TrainJob names the [sweep](sweeps.md) of which it is a trial;
+on pod templates are read as the same wishes. The label ` + "`lockstep.dev/sweep`" + ` of a TrainJob names the [sweep](sweeps.md) that it is a trial of;
 its PodGroups get it when they are created.
 
 | annotation | on | value | meaning |

@@ -21,8 +21,9 @@ func kinds() map[string]reflect.Type {
 	}
 }
 
-// makeLean removes the descriptions of fields that others declare (Kubernetes, JobSet) from the schema of a type. They are nine tenths of
-// a CRD, whose whole text kubectl keeps in an annotation of 262,144 bytes, and Helm twice in a Secret of 1 MiB.
+// makeLean removes the descriptions of fields that others declare (Kubernetes, JobSet) from the schema of a type. They
+// are nine tenths of a CRD, whose whole text kubectl stores in an annotation of at most 262,144 bytes, and Helm twice
+// in a Secret of at most 1 MiB.
 func makeLean(schema any, of reflect.Type) {
 	node, ok := schema.(map[string]any)
 	if !ok {

@@ -30,7 +30,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns 2 for what the user or the cluster's administrator must mend, 1 for faults.
+// run returns 2 for errors that the user or the cluster's administrator must mend, 1 for faults.
 func run(arguments []string) (int, error) {
 	options, err := config.Parse(arguments, os.Stderr)
 	switch {

@@ -90,7 +90,7 @@ func run(args []string, out io.Writer) error {
 	return nil
 }
 
-// describe prints a line for each platform: what the image is called by its content, and how large it is, compressed and on disk.
+// describe prints a line for each platform: the image's digest and its size, compressed and on disk.
 func describe(out io.Writer, made image.Made) error {
 	for _, one := range made.Images {
 		config, err := one.ConfigFile()

@@ -13,9 +13,9 @@ import (
 // PodGroup is pods that start together, for clusters without the PodGroups of scheduling.k8s.io. Pods join it by the label
 // lockstep.dev/pod-group.
 //
-// What Kubernetes' API server checks of its own PodGroups, the CRD's rules check here: those that are generated from Kubernetes' markers, and
-// below what these leave out, such as that a field is added later. Of a PodGroup only minCount can change; a priority
-// that is missing is set once, by lockstep-scheduler.
+// The CRD's rules repeat the API server's validation of its own PodGroups: those that are generated from Kubernetes'
+// markers, and below the ones that these leave out, such as a field that is added later. Of a PodGroup only minCount
+// can change; a priority that is missing is set once, by lockstep-scheduler.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -28,7 +28,8 @@ type PodGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says how many pods start together, and where. The fields are those of PodGroups in scheduling.k8s.io/v1beta1.
+	// spec sets the number of pods that start together, and their place. The fields are those of PodGroups in
+	// scheduling.k8s.io/v1beta1.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="has(self.schedulingPolicy.gang) != has(self.schedulingPolicy.basic)",message="schedulingPolicy must be one of gang, basic"

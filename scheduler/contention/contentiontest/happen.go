@@ -32,7 +32,7 @@ func (p *Player) begin(j *job, nodes []int, since int64) {
 	p.unit(j)
 }
 
-// unit tells the running units of the job as it is: one, and one for each member that an elastic job can do without.
+// unit reports the running units of the job: one, and one for each member that an elastic job can do without.
 func (p *Player) unit(j *job) {
 	for _, part := range slices.Clone(p.running.Parts(contention.ID(j.Name))) {
 		p.running.Remove(part.ID)
@@ -60,7 +60,7 @@ func (p *Player) unit(j *job) {
 	}
 }
 
-// newUnit returns the unit of all members, without what they hold.
+// newUnit returns the unit of all members, without holds.
 func (j *job) newUnit() *contention.Unit {
 	u := &contention.Unit{
 		ID: contention.ID(j.Name), Priority: j.Priority, Preemptible: j.Preemptible, Grace: j.Grace,
@@ -78,7 +78,7 @@ func (j *job) newUnit() *contention.Unit {
 	return u
 }
 
-// take takes a demand on a node; sign -1 gives it back. What a node that is away has free is kept apart.
+// take takes a demand on a node; sign -1 gives it back. The free capacity of a node that is away is recorded apart.
 func (p *Player) take(node int, demand topology.Capacity, sign int64) {
 	if a, ok := p.away[node]; ok {
 		for i, n := range demand {
@@ -94,7 +94,7 @@ func (p *Player) take(node int, demand topology.Capacity, sign int64) {
 	}
 }
 
-// stop takes all members of a job off their nodes, and tells the machine what ran.
+// stop takes all members of a job off their nodes, and reports the ended units to the machine.
 func (p *Player) stop(j *job) {
 	for rank, node := range j.nodes {
 		if node >= 0 {
@@ -290,4 +290,5 @@ func (p *Player) failOver() {
 	}
 	next.Restore(state, p.now)
 	p.machine = next
+	p.logf("fail-over, leases: %d", len(next.Leases()))
 }

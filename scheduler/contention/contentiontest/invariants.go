@@ -51,7 +51,7 @@ func (p *Player) checkTurn(before []contention.Lease, actions []contention.Actio
 		case aside != nil && aside.Instant > l.Instant:
 			p.fail("%s moves the instant of %s from %s to %s", e.ID, l.Owner, Clock(l.Instant), Clock(aside.Instant))
 		case aside != nil:
-			// Its owner may evict what it needs at the instant, so what is there does not say whether it fits.
+			// The owner may evict units at the instant, so the free capacity does not show whether it fits.
 		case l.Owner != e.ID && !l.Open && l.Order.Compare(e.Order) < 0 && !p.mayUse(e, before, i):
 			p.checkLease(e, l, placed)
 		}
@@ -95,7 +95,7 @@ func onNode(held []topology.Held, node int) topology.Capacity {
 // resources are GPUs and CPUs.
 const resources = 2
 
-// mayUse reports whether rule 3 lets the entity use the place of one of the leases.
+// mayUse reports whether basic rule 3 lets the entity use the place of one of the leases.
 func (p *Player) mayUse(e contention.Entity, leases []contention.Lease, i int) bool {
 	l := &leases[i]
 	waits := l.Reason == contention.Head || l.Reason == contention.Preemption
@@ -132,7 +132,7 @@ func shares(leases []contention.Lease, i int) bool {
 	})
 }
 
-// spare is what others may take of a leased node for longer than to the instant.
+// spare returns the part of a leased node that others may use beyond the instant.
 func (p *Player) spare(leased []topology.Held, node int, instant int64) topology.Capacity {
 	free, need := p.book.Ledger().Free[node], onNode(leased, node)
 	out := make(topology.Capacity, resources)
@@ -149,8 +149,8 @@ func (p *Player) spare(leased []topology.Held, node int, instant int64) topology
 	return out
 }
 
-// These bound the work of checkRound: how many entities are checked, from how many GPUs on a fleet is checked after some rounds
-// only, and after how many.
+// These bound the work of checkRound: the number of entities that are checked, the number of GPUs from which on a fleet
+// is checked after some rounds only, and the number of these rounds.
 const (
 	mostChecked = 8
 	small       = 512
@@ -179,7 +179,7 @@ func (p *Player) checkRound() {
 	}
 }
 
-// trials counts the trials of a job's sweep that run, or whose place is kept, without the job itself.
+// trials counts the other trials of a job's sweep that run or have a reserved place.
 func (p *Player) trials(of *job) int {
 	n := 0
 	for _, j := range p.jobs {
@@ -190,14 +190,14 @@ func (p *Player) trials(of *job) int {
 	return n
 }
 
-// kept reports whether places of members are kept for a job.
+// kept reports whether a job has reserved places for its members.
 func (p *Player) kept(j *job) bool {
 	l := p.machine.Lease(contention.ID(j.Name))
 	return l != nil &&
 		(l.Reason == contention.Replacement || l.Reason == contention.Start || l.Reason == contention.Move)
 }
 
-// limit returns the lowest limit that a trial of the sweep names, of those that wait, run or have a place that is kept; 0 for none.
+// limit returns the lowest limit of the sweep's trials that wait, run or have a reserved place; 0 for none.
 func (p *Player) limit(sweep string) int {
 	lowest := 0
 	for name, j := range p.jobs {
@@ -219,6 +219,14 @@ func (p *Player) checkSweep(j *job) {
 // checkHeld checks that a trial which waits for its sweep's turn has to: so many run, or wait before it without having to, and that it has
 // no place meanwhile.
 func (p *Player) checkHeld(j *job) {
+	if now, _ := p.machine.OrderOf(contention.ID(j.Name)); now.Compare(j.order()) != 0 {
+		p.fail(
+			"%s has the order %+v, and %+v before: what it is made of is lost by a fail-over",
+			j.Name,
+			now,
+			j.order(),
+		)
+	}
 	n := p.trials(j)
 	for name, other := range p.jobs {
 		reason, waits := p.machine.Reason(contention.ID(name))
@@ -263,7 +271,7 @@ func (p *Player) checkLeases() {
 	}
 }
 
-// checkConserved checks that an entity which waits fits nowhere by rules 2 and 3.
+// checkConserved checks that an entity which waits fits nowhere by basic rules 2 and 3.
 func (p *Player) checkConserved(e contention.Entity) {
 	ledger := topology.Ledger{Tree: p.book.Ledger().Tree}
 	for node := range ledger.Len() {
@@ -274,7 +282,7 @@ func (p *Player) checkConserved(e contention.Entity) {
 	}
 }
 
-// left is what the entity may take of a node.
+// left returns the part of a node that the entity may use.
 func (p *Player) left(e contention.Entity, node int) topology.Capacity {
 	var held []topology.Held
 	instant := int64(contention.None)

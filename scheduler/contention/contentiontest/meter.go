@@ -2,7 +2,7 @@ package contentiontest
 
 import "strings"
 
-// meter follows what is in use over time.
+// meter measures the GPUs in use over time.
 type meter struct {
 	used int64
 	// busy is the sum of GPU-seconds in use since the beginning, at the instants at which it was read.
@@ -22,7 +22,7 @@ func (p *Player) elapse(until int64) {
 	}
 }
 
-// Reset begins a new measurement of what is in use.
+// Reset begins a new measurement of the GPUs in use.
 func (p *Player) Reset() { p.meter.busy, p.meter.begun = 0, p.now }
 
 // InUse returns the part of all GPUs that was in use since the last Reset, in thousandths.
@@ -34,7 +34,8 @@ func (p *Player) InUse() int64 {
 	return p.meter.busy * 1000 / all
 }
 
-// Waits returns how many jobs of that prefix started, how many wait, and the mean wait in seconds of all that arrived.
+// Waits returns the numbers of started and waiting jobs with that prefix, and the mean wait in seconds of all that
+// arrived.
 func (p *Player) Waits(prefix string) (started, waiting int, mean int64) {
 	var sum int64
 	arrived := 0
@@ -59,7 +60,8 @@ func (p *Player) Waits(prefix string) (started, waiting int, mean int64) {
 	return started, waiting, sum / int64(arrived)
 }
 
-// Idled returns the part of all GPUs, in thousandths, that leases have idled since the last Reset, as far as it is a week ago at most.
+// Idled returns the part of all GPUs, in thousandths, that leases have idled since the last Reset. Idle time older than
+// a week is not counted.
 func (p *Player) Idled() int64 {
 	var sum int64
 	for _, amount := range p.machine.State().Idled {

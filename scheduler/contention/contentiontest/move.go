@@ -7,7 +7,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// MoveKind says what happened in a Move.
+// MoveKind names the event that a Move records.
 type MoveKind string
 
 // The kinds of moves.
@@ -21,7 +21,7 @@ const (
 	Evicts MoveKind = "evicts"
 	// Leases is a closed lease of a waiting job that is new, or whose nodes or firm instant changed since the last round.
 	Leases MoveKind = "leases"
-	// Opens is the opening of such a lease, or its end if the job's turn went to another trial of its sweep.
+	// Opens is the opening of such a lease, or its end if the job's turn passed to another trial of its sweep.
 	Opens MoveKind = "opens"
 )
 

@@ -23,11 +23,11 @@ type Player struct {
 	arrivals []*job
 	events   []Event
 	running  contention.Units
-	// away are the nodes that cannot be used, since when, and what is free on them.
+	// away are the nodes that cannot be used, since when, and their free capacity.
 	away map[int]absence
 	// recheck is the instant that the machine named last.
 	recheck int64
-	// Log are the lines of what happened.
+	// Log lists the events as lines.
 	Log []string
 	// Moves lists starts, ends and leases in the order in which they happened.
 	Moves []Move
@@ -35,7 +35,7 @@ type Player struct {
 	leased map[string]leased
 	// Turns counts the evaluations.
 	Turns int
-	// meter follows what is in use.
+	// meter measures the GPUs in use.
 	meter meter
 	// rounded counts the rounds.
 	rounded int
@@ -50,9 +50,9 @@ type absence struct {
 // job is a job of the scene as it is played.
 type job struct {
 	Job
-	// since is when it became ready, left how long it still has to run.
+	// since is the time at which it became ready, left the remaining run time.
 	since, left int64
-	// due is when the machine has it due, the zero time for since.
+	// due is the time at which the machine has it due, the zero time for since.
 	due time.Time
 	// nodes are those of the running members, by rank; -1 for a member that waits.
 	nodes []int
@@ -61,7 +61,7 @@ type job struct {
 	// ends is the instant at which it ends by itself, evicted that at which it leaves after an eviction.
 	ends, evicted  int64
 	started, first int64
-	// resumed is the instant at which an elastic job last went on from a checkpoint.
+	// resumed is the instant at which an elastic job last resumed from a checkpoint.
 	resumed      int64
 	unknown      bool
 	waits, whole bool
@@ -69,7 +69,7 @@ type job struct {
 	runs         bool
 }
 
-// mostTurns bounds the evaluations at one instant: a machine that needs more does not come to rest.
+// mostTurns bounds the evaluations at one instant: a machine that needs more never settles.
 const mostTurns = 20_000
 
 // NewPlayer returns a player of the scene.
@@ -156,7 +156,7 @@ func (p *Player) next() int64 {
 	return max(next, p.now)
 }
 
-// happen carries out what happens at this instant: ends, events, arrivals.
+// happen carries out the ends, events and arrivals of this instant.
 func (p *Player) happen() {
 	if p.recheck <= p.now {
 		p.recheck = contention.None
@@ -195,7 +195,7 @@ func (p *Player) logf(format string, args ...any) {
 	p.Log = append(p.Log, Clock(p.now)+" "+fmt.Sprintf(format, args...))
 }
 
-// rounds evaluates until the machine comes to rest.
+// rounds evaluates entities until the machine has none left to evaluate.
 func (p *Player) rounds() {
 	for _, a := range p.machine.Pass(p.now) {
 		p.act(a)
@@ -236,7 +236,7 @@ func (p *Player) rounds() {
 	p.checkRound()
 }
 
-// world returns what an evaluation reads.
+// world returns the values that an evaluation reads.
 func (p *Player) world() *contention.World {
 	return &contention.World{
 		Now: p.now, Ledger: p.book.Ledger(), Running: &p.running, Accelerators: []int{0}, Fleet: p.fleet(),
@@ -356,7 +356,7 @@ func (p *Player) queue(j *job) {
 	p.add(j)
 }
 
-// start starts what the machine placed.
+// start starts the members that the machine placed.
 func (p *Player) start(a contention.Placed) {
 	j := p.jobs[string(a.ID)]
 	var fresh []int

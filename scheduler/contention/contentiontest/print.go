@@ -59,8 +59,9 @@ func describe(l *contention.Lease) string {
 	}
 }
 
-// Picture draws the fleet: for each clique a line with a letter per node, and one below with the leases. A dot is a free node, a
-// letter a node full of one job, a digit how many GPUs of a node are in use; a capital is a closed lease, a small letter an open one.
+// Picture draws the fleet: for each clique a line with a letter per node, and one below with the leases. A dot is a
+// free node, a letter a node full of one job, a digit the number of GPUs of a node that are in use; a capital is a
+// closed lease, a small letter an open one.
 func (p *Player) Picture() string {
 	var out strings.Builder
 	for c := range p.scene.Cliques {
@@ -114,7 +115,7 @@ func (p *Player) leaseMark(node int) byte {
 	return ' '
 }
 
-// Queue lists the waiting jobs in order, with what they wait for.
+// Queue lists the waiting jobs in order, with the reasons for their waits.
 func (p *Player) Queue() string {
 	var out strings.Builder
 	for _, id := range p.machine.Waiting() {
@@ -149,7 +150,7 @@ func (p *Player) Queue() string {
 // minute is in seconds.
 const minute = 60
 
-// weighed says what an eviction wins and loses, in GPU-minutes, of an owner that does not insist.
+// weighed returns the gain and the loss of an eviction, in GPU-minutes, for an owner that does not insist.
 func (p *Player) weighed(a contention.Preempted) string {
 	if p.insists(p.jobs[string(a.ID)]) {
 		return ""

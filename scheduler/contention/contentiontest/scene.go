@@ -1,5 +1,6 @@
-// Package contentiontest runs scenes of the queue: a fleet, the jobs that arrive and what happens to them. A scene is a value that
-// any driver can play; Player plays it on contention.Machine alone, in virtual time, and checks the invariants after each round.
+// Package contentiontest runs scenes of the queue: a fleet, the jobs that arrive and their events. A scene is a value
+// that any driver can play; Player plays it on contention.Machine alone, in virtual time, and checks the invariants
+// after each round.
 //
 // Scenes are written as scripts (see Script). Time is given as hours and minutes of a day, durations as Go writes them.
 package contentiontest
@@ -16,10 +17,9 @@ import (
 // Clique is the level of the fleet's domains.
 const Clique = "clique"
 
-// Scene is a fleet and what happens on it. Instants are seconds.
+// Scene is a fleet with its jobs and events. Instants are seconds.
 type Scene struct {
-	// Cliques is how many domains of equally many nodes there are, Nodes the number of nodes of each, GPUs and CPUs those of each
-	// node.
+	// Cliques is the number of equally large domains, Nodes the number of nodes of each, GPUs and CPUs those of each node.
 	Cliques, Nodes, GPUs, CPUs int
 	Jobs                       []Job
 	Events                     []Event
@@ -37,7 +37,7 @@ type Job struct {
 	Elastic  bool
 	Require  string
 	Priority int32
-	// Runs is how long it runs; contention.None if it does not end by itself.
+	// Runs is the run time; contention.None if it does not end by itself.
 	Runs int64
 	// Says is the run time in seconds that is known of it before, with this certainty; 0 if none is.
 	Says      int64
@@ -46,11 +46,11 @@ type Job struct {
 	Preemptible, NeverPreempts bool
 	// On are the nodes, by number, where it runs already since Arrives; nil if it arrives.
 	On []int
-	// Grace is how many seconds it needs to leave when it is evicted.
+	// Grace is the time in seconds that it needs to leave when it is evicted.
 	Grace int64
 	// Saves is the time between two checkpoints in seconds, 0 for none.
 	Saves int64
-	// Sweep is the set of trials to which it belongs, Limit how many of them may run; "" and 0 for none.
+	// Sweep is the set of trials to which it belongs, Limit the number of them that may run; "" and 0 for none.
 	Sweep string
 	Limit int
 	// Daemon pods do not wait: they start on their nodes whatever is leased, and stay there whatever happens to the nodes.
@@ -59,18 +59,18 @@ type Job struct {
 	Pinned []int
 }
 
-// demand is what a member takes.
+// demand returns the resources of a member.
 func (j Job) demand() topology.Capacity { return topology.Capacity{int64(j.GPUs), int64(j.CPUs)} }
 
-// EventKind is what happens.
+// EventKind names the kind of an event.
 type EventKind string
 
-// What may happen to nodes and jobs.
+// The events of nodes and jobs.
 const (
-	// Fail makes nodes unusable and ends what runs there; Return makes them usable.
+	// Fail makes nodes unusable and ends the units there; Return makes them usable.
 	Fail   EventKind = "fail"
 	Return EventKind = "return"
-	// Cordon makes nodes unusable; what runs there stays.
+	// Cordon makes nodes unusable; the units there stay.
 	Cordon EventKind = "cordon"
 	// Suspend takes a waiting job out of the queue, Resume puts it back as new, Restore as it was.
 	Suspend EventKind = "suspend"

@@ -15,30 +15,30 @@ import (
 //	fleet cliques=1 nodes=18 gpus=8     a fleet of whole cliques
 //	policy heads=8 budget=1h …          other numbers than the defaults
 //	job NAME at=10:00 nodes=4 …         a gang that arrives: nodes= whole nodes, or members= and gpus=. runs= is its run time (none: it
-//	                                    does not end); deadline=, reported= or predicted= what is known of that, service= that it never
+//	                                    does not end); deadline=, reported= or predicted= set its known end, service= that it never
 //	                                    ends; priority= preemptible never min= shrinks require= grace= cpus=, daemon pods start on=; sweep=
 //	                                    names the set of trials to which it belongs, limit= bounds those that run
 //	job NAME on=n1-n4 at=08:00 …        one that runs since then
 //	fill PREFIX on=n1-n64 gpus=1 …      as many such jobs as the nodes hold; runs=30m..60m draws
-//	stream PREFIX count=9 over=48h …    as many jobs as that, evenly over the time from at= on; leaves= is when they give up
+//	stream PREFIX count=9 over=48h … as many jobs as that, evenly over the time from at= on; they give up at leaves=
 //	event KIND JOB|NODES at=10:05       fail return cordon suspend resume restore finish extend lose ask hold revoke
 //	                                    stall progress bound fail-over
-//	play until=12:00                    play on, and print what happened; quiet prints nothing, only=PREFIX lines of these jobs
+//	play until=12:00                    play on, and print the events; quiet prints nothing, only=PREFIX lines of these jobs
 //	show   queue   leases               the fleet; the waiting jobs; the leases
 //	use reset | use                     the part of all GPUs that was in use since the last reset, in per cent
-//	waits PREFIX                        how many started, how many wait, and the mean wait
+//	waits PREFIX                        the numbers of started and waiting jobs, and the mean wait
 //	idled                               the part of all GPUs that leases have idled since the beginning
-//	turns                               how many evaluations there were since the last time
+//	turns                               the number of evaluations since the last time
 type Script struct {
 	scene  Scene
 	policy *contention.Policy
 	player *Player
-	// printed is how many lines of the log were printed.
+	// printed is the number of printed lines of the log.
 	printed int
-	// counted is how many evaluations were printed.
+	// counted is the number of printed evaluations.
 	counted int
 	draw    uint64
-	// until is the last instant that Build was told to play.
+	// until is the last instant until which a command seen by Build plays.
 	until int64
 }
 
@@ -48,7 +48,7 @@ type Arg struct{ Key, Value string }
 // ErrScript is the cause of all errors about scripts.
 var ErrScript = errors.New("script")
 
-// Do runs one command and returns what it prints.
+// Do runs one command and returns its output.
 func (s *Script) Do(command string, args []Arg) (string, error) {
 	commands := map[string]func(arguments) (string, error){
 		"fleet":  s.fleet,
@@ -80,7 +80,8 @@ func (s *Script) Do(command string, args []Arg) (string, error) {
 	return out, nil
 }
 
-// Build runs a command that describes the scene, as Do does. Of a command that plays it notes until when, and the others it skips.
+// Build runs a command that describes the scene, as Do does. Of a command that plays it notes the last instant; it
+// skips all others.
 func (s *Script) Build(command string, args []Arg) error {
 	switch command {
 	case "fleet", "policy", "job", "fill", "stream", "event":
@@ -117,7 +118,7 @@ func (s *Script) begun() (*Player, error) {
 	return s.player, err
 }
 
-// gpusOfANode is how many GPUs a node has unless a script says otherwise.
+// gpusOfANode is the number of GPUs of a node unless a script says otherwise.
 const gpusOfANode = 8
 
 func (s *Script) fleet(a arguments) (string, error) {
@@ -151,7 +152,7 @@ func (s *Script) setPolicy(a arguments) (string, error) {
 	return "", a.err
 }
 
-// read reads what all jobs have.
+// read reads the arguments that all jobs have.
 func (s *Script) read(a arguments) Job {
 	j := Job{
 		Elastic: a.has(

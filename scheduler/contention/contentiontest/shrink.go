@@ -56,7 +56,7 @@ func (j *job) firstParting() int64 {
 	return first
 }
 
-// shrink takes the members off their nodes that have had their time. They wait to come back.
+// shrink takes the members off their nodes that have had their time. They wait to return.
 func (p *Player) shrink(j *job) {
 	var nodes []int
 	var left []*contention.Unit

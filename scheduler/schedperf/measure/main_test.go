@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	_ "k8s.io/component-base/logs/json/register" // scheduler_perf validates --logging-format against what is registered
+	_ "k8s.io/component-base/logs/json/register" // scheduler_perf validates --logging-format against registered formats
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 )
 

@@ -1,4 +1,4 @@
-// Package fakeserver makes a fake clientset behave like an API server where that decides what a scheduler sees.
+// Package fakeserver makes a fake clientset behave like an API server where a scheduler sees the difference.
 package fakeserver
 
 import (
@@ -43,8 +43,9 @@ func Reaction(store clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 	}
 }
 
-// Watch serves a watch from a store, and honors the field selectors of pods as an API server does: a watch whose selector does not match a pod any more
-// gets a deletion with what the pod was before. kube-scheduler's informer selects pods that have not ended.
+// Watch serves a watch from a store, and honors the field selectors of pods as an API server does: a watch whose
+// selector does not match a pod any more gets a deletion with the pod's earlier state. kube-scheduler's informer
+// selects pods that have not ended.
 func Watch(store clienttesting.ObjectTracker, action clienttesting.Action) (watch.Interface, error) {
 	events, err := store.Watch(action.GetResource(), action.GetNamespace())
 	if err != nil {
@@ -87,7 +88,7 @@ func list(store clienttesting.ObjectTracker, namespace string) (*corev1.PodList,
 	return all, nil
 }
 
-// selection is what a watch with a selector has shown.
+// selection holds the objects that a watch with a selector has shown.
 type selection struct {
 	selector fields.Selector
 

@@ -30,15 +30,15 @@ import (
 const (
 	namespace = "default"
 	scheduler = "lockstep-scheduler"
-	// rackKey is the label of a rack, blockKey of what is around it where a picture says so (b1/r1: ....).
+	// rackKey is the label of a rack, blockKey of the block around it where a picture names one (b1/r1: ....).
 	blockKey, rackKey = "example.com/block", "example.com/rack"
 
 	gpu = corev1.ResourceName("nvidia.com/gpu")
-	// perNode is how many GPUs a node has.
+	// perNode is the number of GPUs of a node.
 	perNode = 4
 )
 
-// Now is when all scenes play.
+// Now returns the time at which all scenes play.
 func Now() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 // Profile is that of the scheduler in all scenes.
@@ -86,7 +86,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 	}
 }
 
-// fill puts onto a node what its letters say.
+// fill puts onto a node the pods of its letters.
 func fill(o *whatif.Objects, node, slots string) error {
 	if len(slots) != perNode {
 		return fmt.Errorf("node %s has %d slots, not %d: %s", node, len(slots), perNode, slots)
@@ -185,11 +185,11 @@ func members(o whatif.Objects, name string) []*corev1.Pod {
 type Wait struct {
 	Name          string
 	Workers, GPUs int
-	// Queued is how many minutes ago it came.
+	// Queued is the number of minutes since its creation.
 	Queued int
 }
 
-// Add lets a gang come, or more members of one that is there, and returns it with those that came.
+// Add creates a gang, or more members of an existing one, and returns it with the new members.
 func Add(o *whatif.Objects, w Wait) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	g := Group(*o, w.Name)
 	if g == nil {
@@ -214,8 +214,8 @@ func protected() *schedulingv1.PriorityClass {
 	}}
 }
 
-// Budget protects a gang: that many of its pods may be disrupted.
-func Budget(gang string, allowed int32) *policyv1.PodDisruptionBudget {
+// budget protects a gang: that many of its pods may be disrupted.
+func budget(gang string, allowed int32) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keep-" + gang},
 		Spec: policyv1.PodDisruptionBudgetSpec{

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
 )
 
-// Play plays the scripts of a folder. Commands that draw change the cluster of their script; answer returns what is to be printed for
-// any other command.
+// Play plays the scripts of a folder. Commands that draw change the cluster of their script; answer returns the output
+// of any other command.
 func Play(t *testing.T, folder string, answer func(*testing.T, whatif.Objects, *datadriven.TestData) string) {
 	t.Helper()
 	datadriven.Walk(t, folder, func(t *testing.T, file string) {

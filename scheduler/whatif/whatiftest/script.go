@@ -47,7 +47,7 @@ func Draw(o *whatif.Objects, d *datadriven.TestData) (drawn bool, err error) {
 		if err := number(d, "allowed", &allowed); err != nil {
 			return true, err
 		}
-		o.Budgets = append(o.Budgets, Budget(d.CmdArgs[0].Key, int32(allowed)))
+		o.Budgets = append(o.Budgets, budget(d.CmdArgs[0].Key, int32(allowed)))
 		return true, nil
 	case "publishes":
 		return true, publish(o, d)

@@ -1,4 +1,5 @@
-// Command bench-controller measures what a thousand TrainJobs at once cost lockstep-controller, on embedded clusters.
+// Command bench-controller measures the cost of a thousand TrainJobs at once for lockstep-controller, on embedded
+// clusters.
 package main
 
 import (
@@ -27,9 +28,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/rush"
+	"github.com/lockstep-project/lockstep/simulator/bench/rush"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 func main() {
@@ -118,7 +119,7 @@ func (b *bench) check(gangs string) error {
 	return nil
 }
 
-// readRestarts reads with how many jobs the controller is restarted.
+// readRestarts parses the numbers of jobs at which the controller is restarted.
 func (b *bench) readRestarts(text string) error {
 	last := 0
 	for part := range strings.SplitSeq(text, ",") {
@@ -145,7 +146,7 @@ func (b *bench) rush(ctx context.Context, order rush.Order) error {
 	})
 }
 
-// shares is which part of the jobs there are when a reconcile is measured first.
+// shares is the divisor of the jobs that exist when a reconcile is measured first.
 const shares = 16
 
 // costs measures with a sixteenth of the jobs, a quarter, and all.
@@ -175,7 +176,7 @@ func (b *bench) restart(ctx context.Context) error {
 	})
 }
 
-// behind measures how long tenants wait behind a crowd of another's jobs. It fails if one waits too long.
+// behind measures the wait of tenants behind a crowd of another's jobs. It fails if one waits too long.
 func (b *bench) behind(ctx context.Context) error {
 	const neighbors = 5
 	return b.onCluster(ctx, 30*time.Minute, func(ctx context.Context, field rush.Field) error {
@@ -265,7 +266,7 @@ func (b *bench) save() error {
 	return nil
 }
 
-// commit is what is measured, marked if it is not all committed.
+// commit returns the measured commit, marked if there are uncommitted changes.
 func commit(ctx context.Context) string {
 	described, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command bench-failover measures the time without a binding when the leader of two lockstep-schedulers is asked to stop, is killed, or gets no answer
-// for five seconds, while gangs come and go on an embedded cluster of 5,000 nodes. Profile, client limits and lease are the shipped ones.
+// Command bench-failover measures the time without a binding when the leader of two lockstep-schedulers is asked to
+// stop, is killed, or gets no answer for five seconds, while gangs start and end on an embedded cluster of 5,000 nodes.
+// Profile, client limits and lease are the shipped ones.
 package main
 
 import (
@@ -19,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/failover"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/bench/failover"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 func main() {

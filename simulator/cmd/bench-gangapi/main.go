@@ -1,6 +1,7 @@
-// Command bench-gangapi compares what gangs cost where PodGroups are Kubernetes' own and where they are custom resources: a gang of a
-// thousand pods that is bound, and a hundred gangs that are told why they wait. Both modes take turns, scene by scene, on embedded
-// clusters that run side by side, with the shipped profile and client limits.
+// Command bench-gangapi compares the cost of gangs where PodGroups are built into Kubernetes and where they are custom
+// resources: a gang of a thousand pods that is bound, and a hundred gangs whose reason for waiting is reported. Both
+// modes take turns, scene by scene, on embedded clusters that run side by side, with the shipped profile and client
+// limits.
 package main
 
 import (
@@ -22,8 +23,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 func main() {
@@ -40,8 +41,8 @@ func main() {
 // bench is one run of the command.
 type bench struct {
 	dir string
-	// pairs is how often the scene is measured in each mode, after once that does not count: a cluster that has just started is busy with its
-	// schemas, and its processes with caches.
+	// pairs is the number of measurements of the scene in each mode, after one that does not count: a cluster that has just started is busy
+	// with its schemas, and its processes with caches.
 	pairs int
 	// size is the number of pods of the large gang, waiting that of the gangs that do not fit beside it.
 	size, waiting int
@@ -51,7 +52,7 @@ type bench struct {
 	clock   clock.Clock
 }
 
-// figures are seconds from the first request until all pods are bound, and until all gangs that wait are told why.
+// figures are seconds from the first request until all pods are bound, and until all waiting gangs have a reason.
 type figures struct{ bound, told float64 }
 
 func bound(f figures) float64 { return f.bound }
@@ -91,10 +92,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// pair is the scene in both modes, one right after the other: what else the machine does changes more slowly.
+// pair is the scene in both modes, one right after the other: other load on the machine changes more slowly.
 type pair struct{ native, custom figures }
 
-// measure plays the scene in both modes in turns. Neither mode always comes second.
+// measure plays the scene in both modes in turns. The order alternates, so that neither mode is always second.
 func (b *bench) measure(ctx context.Context, native, custom scene) ([]pair, error) {
 	var pairs []pair
 	for i := range 1 + b.pairs {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
@@ -31,8 +31,8 @@ type scene struct {
 	cluster *cluster.Cluster
 	client  kubernetes.Interface
 	clock   clock.Clock
-	// finalizers are what the controller gives to a PodGroup that is a custom resource. Groups that users make get it from the scheduler, in one
-	// more request; native groups get theirs from the API server.
+	// finalizers are those that the controller gives to a PodGroup that is a custom resource. Groups that users make get it from the scheduler,
+	// in one more request; native groups get theirs from the API server.
 	finalizers []string
 }
 
@@ -59,7 +59,7 @@ func (s scene) play(ctx context.Context, size, waiting int) (figures, error) {
 		return figures{}, fmt.Errorf("binding the gang: %w", err)
 	}
 	found := figures{bound: s.clock.Since(began).Seconds()}
-	if err := <-running; err != nil { // else what the faster mode has left to do counts against its second figure
+	if err := <-running; err != nil { // else the remaining work of the faster mode counts against its second figure
 		return figures{}, fmt.Errorf("starting the gang: %w", err)
 	}
 	groups := s.client.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault)

@@ -1,5 +1,6 @@
-// Command bench-recovery measures how long a large job is without one of its ranks when a node is lost, on embedded clusters with the shipped profile
-// and client limits: with free nodes, with none, and when all ranks start again.
+// Command bench-recovery measures the time for which a large job is without one of its ranks when a node is lost, on
+// embedded clusters with the shipped profile and client limits: with free nodes, with none, and when all ranks start
+// again.
 package main
 
 import (
@@ -21,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/recovery"
+	"github.com/lockstep-project/lockstep/simulator/bench/recovery"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 func main() {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lockstep-project/lockstep/simulator/reportload"
+	"github.com/lockstep-project/lockstep/simulator/bench/reportload"
 )
 
 func main() {

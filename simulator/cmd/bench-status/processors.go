@@ -19,7 +19,7 @@ func (s *stage) processors() processors {
 	return times
 }
 
-// processorTime is what a process has used, in seconds; 0 if that is not known.
+// processorTime returns the processor time that a process has used, in seconds; 0 if that is not known.
 func processorTime(pid int) float64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -42,7 +42,7 @@ func processorTime(pid int) float64 {
 	return ticks / perSecond
 }
 
-// since is how many cores each component used between two readings.
+// since returns the number of cores that each component used between two readings.
 func (p processors) since(later processors, seconds float64) map[string]float64 {
 	cores := map[string]float64{}
 	for name, used := range later {

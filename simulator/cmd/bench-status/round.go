@@ -9,20 +9,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/lockstep-project/lockstep/simulator/reportload"
+	"github.com/lockstep-project/lockstep/simulator/bench/reportload"
 )
 
 const (
 	// checkpointing is the time between two checkpoints of a job.
 	checkpointing = 5 * time.Minute
-	// believing bounds how long it may take until each job was believed, and settling how long the controller may work before a round.
+	// believing bounds the time until each job is trusted, and settling the controller's work before a round.
 	believing, settling = 15 * time.Minute, 10 * time.Minute
-	// settled is how long the controller must have looked at no TrainJob to have nothing to do.
+	// settled is the time without a reconciliation of any TrainJob after which the controller has nothing to do.
 	settled = 3 * time.Second
 )
 
-// round lets all jobs report at once to a controller that knows none of them, measures when it believes them all and what it does then, and
-// ends with a graceful stop of the controller.
+// round lets all jobs report at once to a controller that knows none of them, measures the time until it trusts all of
+// them and its work from then on, and ends with a graceful stop of the controller.
 func (s *stage) round(parent context.Context) (reportload.Result, error) {
 	result := reportload.Result{Jobs: len(s.reporters), Fresh: s.fresh}
 	if _, err := s.restart(parent); err != nil {
@@ -99,7 +99,7 @@ func (s *stage) believe(
 func (s *stage) observe(
 	ctx context.Context, answers *reportload.Answers, shown *reportload.Shown, result *reportload.Result,
 ) error {
-	// What the first reports left to do is not part of it: each job has been written once after this.
+	// The work that the first reports left is not part of it: each job has been written once after this.
 	select {
 	case <-s.clock.After(warmup):
 	case <-ctx.Done():
@@ -134,11 +134,11 @@ func (s *stage) observe(
 	return nil
 }
 
-// warmup is how long a report waits at most.
+// warmup is the longest wait of a report.
 const warmup = 35 * time.Second
 
-// restart stops the controller gracefully, starts it again, and waits until it has nothing to do. It returns in how many seconds the next one
-// was ready.
+// restart stops the controller gracefully, starts it again, and waits until it has nothing to do. It returns the
+// seconds until the next one was ready.
 func (s *stage) restart(ctx context.Context) (replaced float64, err error) {
 	began := s.clock.Now()
 	if err := s.cluster.RestartController(ctx); err != nil {

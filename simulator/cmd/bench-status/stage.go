@@ -25,24 +25,24 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/reportload"
-	"github.com/lockstep-project/lockstep/simulator/rush"
+	"github.com/lockstep-project/lockstep/simulator/bench/reportload"
+	"github.com/lockstep-project/lockstep/simulator/bench/rush"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 const (
 	namespace = corev1.NamespaceDefault
-	// clients is how many clients make objects side by side.
+	// clients is the number of clients that make objects side by side.
 	clients = 50
-	// setupRate is what they may ask together, in calls per second.
+	// setupRate is their common limit, in calls per second.
 	setupRate = 1000
-	// growing bounds how long adding jobs may take.
+	// growing bounds the time for adding jobs.
 	growing = 30 * time.Minute
 )
 
-// stage is an embedded cluster whose pods are made by this command, and never start: kube-controller-manager, the schedulers and
-// KWOK stand still, so that two cores are left for what is measured.
+// stage is an embedded cluster whose pods are created by this command, and never start: kube-controller-manager, the
+// schedulers and KWOK are stopped, so that two cores are left for the measured components.
 type stage struct {
 	*bench
 
@@ -126,7 +126,7 @@ func (s *stage) halt(names ...string) error {
 	return nil
 }
 
-// close ends the cluster. What stands still could not end.
+// close ends the cluster. Stopped processes could not end.
 func (s *stage) close(ctx context.Context) {
 	for _, pid := range s.stopped {
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {

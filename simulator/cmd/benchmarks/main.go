@@ -1,4 +1,4 @@
-// Command benchmarks plays the campaign and writes its document. It goes on where it was interrupted.
+// Command benchmarks plays the campaign and writes its document. It resumes an interrupted campaign.
 package main
 
 import (
@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/campaign"
-	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/progress"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/run/campaign"
+	"github.com/lockstep-project/lockstep/simulator/score/progress"
 )
 
 func main() {
@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.Cards, "cards", "docs/benchmarks", "the folder with the scorecards of all runs; empty for none")
 	flags.IntVar(&o.Seeds, "seeds", 0, "play at most so many seeds of each contest; 0 for all of the plan")
 	flags.StringVar(&o.Shared, "openb", "../shared/data/openb", "the folder with openb's lists")
-	flags.StringVar(&o.Committed, "committed", "simulator/trace/testdata/openb",
+	flags.StringVar(&o.Committed, "committed", "simulator/inputs/trace/testdata/openb",
 		"the folder with those of them that are committed")
 	flags.StringVar(&o.Only, "only", "", "play this contest alone")
 	flags.IntVar(

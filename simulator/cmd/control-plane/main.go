@@ -16,7 +16,7 @@ import (
 	kcm "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster/etcd"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/etcd"
 )
 
 const usage = "name a component: etcd, kube-apiserver, kube-controller-manager or kube-scheduler"

@@ -1,4 +1,4 @@
-// Command lockstep brings up an embedded cluster with Lockstep on it and shows where gangs go.
+// Command lockstep brings up an embedded cluster with Lockstep on it and shows the placement of gangs.
 package main
 
 import (

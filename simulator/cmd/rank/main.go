@@ -1,5 +1,6 @@
-// Command rank stands for a program that trains, in images of a few megabytes: it says which rank it is, runs for the time of its argument and ends
-// well. Without an argument it runs until it is told to stop, as the container that holds a pod's namespaces does.
+// Command rank stands for a training program in images of a few megabytes: it prints its rank, runs for the time of its
+// argument and exits successfully. Without an argument it runs until SIGTERM, like the container that holds a pod's
+// namespaces.
 package main
 
 import (
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// told is the exit code of a program that SIGTERM ended, as shells say it.
+// told is the exit code of a program that SIGTERM ended, as shells report it.
 const told = 143
 
 func main() {

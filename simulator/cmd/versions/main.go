@@ -1,5 +1,6 @@
-// Command versions makes a table of the logs that make test-versions writes: on which release of Kubernetes and in which mode how
-// many integration tests passed, and which were skipped and why. It fails if a test failed, or if a log has no end.
+// Command versions makes a table of the logs that make test-versions writes: for each release of Kubernetes and each
+// mode the number of integration tests that passed, and the skipped ones with their reasons. It fails if a test failed,
+// or if a log has no end.
 package main
 
 import (
@@ -26,7 +27,7 @@ func main() {
 	}
 }
 
-// suite is what one log says.
+// suite holds the result of one log.
 type suite struct {
 	release, mode  string
 	passed, failed int
@@ -85,7 +86,7 @@ func table(suites []suite, out io.Writer) error {
 	return failure
 }
 
-// verdict is the line on which go test says how a test ended; subtests are indented, and do not count.
+// verdict matches the line with which go test ends a test; subtests are indented, and do not count.
 var verdict = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) `)
 
 // reason is the line that a test writes before it is skipped.

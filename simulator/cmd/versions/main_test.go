@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The table says how each suite ended, and a log without an end is no success.
+// The table has the outcome of each suite, and a log without an end is no success.
 func TestRun(t *testing.T) {
 	const log = `=== RUN   TestA
     a_test.go:9: looking

@@ -46,7 +46,7 @@ func check(scene Scene) error {
 	return nil
 }
 
-// wrongJob returns what is wrong with a job, "" for nothing.
+// wrongJob returns the fault of a job, "" for none.
 func wrongJob(scene Scene, i int) string {
 	j := &scene.Jobs[i]
 	beyond := func(node int) bool { return node < 0 || node >= scene.Ledger.Len() }
@@ -61,7 +61,7 @@ func wrongJob(scene Scene, i int) string {
 	return ""
 }
 
-// wrongEvent returns what is wrong with an event of nodes, "" for nothing.
+// wrongEvent returns the fault of an event of nodes, "" for none.
 func wrongEvent(scene Scene, i int) string {
 	event := scene.Events[i]
 	switch event.Kind {

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// BenchmarkContention plays the same traces with every discipline: 2,000 jobs of 1 to 512 GPUs that ask for 1.2 times the 128
-// nodes. What it reports are medians over five traces; the time says nothing.
+// BenchmarkContention plays the same traces with every discipline: 2,000 jobs of 1 to 512 GPUs that request 1.2 times
+// the 128 nodes. It reports medians over five traces; the time is not meaningful.
 func BenchmarkContention(b *testing.B) {
 	for _, c := range []struct {
 		name       string

@@ -8,14 +8,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// The fleet is 128 nodes of eight GPUs. A stream of jobs of one GPU asks for 1.3 times as much, from the beginning and past the
-// end of every scene. The large gang comes when the fleet has been full for a while.
+// The fleet is 128 nodes of eight GPUs. A stream of jobs of one GPU requests 1.3 times as much, from the beginning and
+// past the end of every scene. The large gang arrives when the fleet has been full for a while.
 const (
 	largeComes = 600
 	horizon    = 2600
 )
 
-// stream adds the small jobs; promises makes of what a job really runs what it says that it runs at most.
+// stream adds the small jobs; promises turns a job's actual run time into its declared bound.
 func stream(tb testing.TB, promises func(r *rand.Rand, runs int64) int64) direct.Scene {
 	tb.Helper()
 	scene := fleet(tb, 128, 16)
@@ -43,22 +43,23 @@ func large(scene *direct.Scene, name string, nodes int, comes int64) int {
 	return len(scene.Jobs) - 1
 }
 
-// witness is what somebody sees who looks at everything that happens until a large gang starts.
+// witness holds the observations of a scene until a large gang starts.
 type witness struct {
 	direct.Result
 	own direct.Outcome
-	// first is when the gang became the first that waits, on the nodes on which a place was kept for it then.
+	// first is the time at which the gang became the first that waits, on the nodes on which a place was reserved for
+	// it then.
 	first int64
 	on    map[int]bool
-	// told is the first instant that it was told, 0 if none was known.
+	// told is the first reported instant, 0 if none was known.
 	told int64
-	// longest is the last end of what ran at that instant, promised the last that was promised, onPlace the last of those who
-	// were on the place.
+	// longest is the last actual end of the units that ran at that instant, promised the last declared end, and onPlace
+	// the last end of the units on the place.
 	longest, promised, onPlace int64
-	// last is the instant that it was told last.
+	// last is the last reported instant.
 	last int64
-	// passed is how many started after that and before the gang, late how many of these may end after it was to start, within
-	// how many on the nodes of its place.
+	// passed is the number that started after that and before the gang, late that of those that may end after it was to
+	// start, within that of those on the nodes of its place.
 	passed, late, within int
 }
 
@@ -117,10 +118,10 @@ func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) w
 	return w
 }
 
-// When all ends are known, the large gang starts at the instant of its lease, to the second; it was told none that is earlier. Earlier
-// entities lease places when it does, so that its first place is not the best for long. Those that end by then pass, and others pass
-// beside it.
-func TestALargeGangStartsWhenItWasTold(t *testing.T) {
+// When all ends are known, the large gang starts at the instant of its lease, to the second, and no earlier instant was
+// reported. Earlier entities lease places when it does, so that its first place is not the best for long. Jobs that end
+// by then pass, and others pass beside it.
+func TestReservation_LargeGangStartsOnTime(t *testing.T) {
 	scene := stream(t, exactly)
 	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
 	if w.own.Started != w.last || w.own.Started > w.own.Reserved || w.own.Started > w.longest {
@@ -133,8 +134,8 @@ func TestALargeGangStartsWhenItWasTold(t *testing.T) {
 }
 
 // The whole fleet is only free when the last of those has ended that ran when the gang became the first: that is the bound, to
-// the second. Nobody who runs longer passes.
-func TestTheWholeFleetIsFreeWhenTheLastHasEnded(t *testing.T) {
+// the second. No job that runs longer passes.
+func TestReservation_WholeFleetStartsAtLastEnd(t *testing.T) {
 	scene := stream(t, exactly)
 	w := watch(t, scene, direct.Options{}, large(&scene, "all", 128, largeComes))
 	if w.own.Started != w.longest || w.own.Reserved != w.longest {
@@ -145,8 +146,8 @@ func TestTheWholeFleetIsFreeWhenTheLastHasEnded(t *testing.T) {
 	}
 }
 
-// Deadlines say up to twice what a job runs. The gang is never later than it was told.
-func TestDeadlinesThatSayTooMuch(t *testing.T) {
+// Deadlines are up to twice a job's run time. The gang never starts later than reported.
+func TestReservation_HoldsWithOverestimates(t *testing.T) {
 	scene := stream(t, overestimated)
 	w := watch(t, scene, direct.Options{}, large(&scene, "half", 64, largeComes))
 	if w.own.Started > w.own.Reserved || w.own.Reserved > w.promised || w.passed == 0 {
@@ -154,9 +155,9 @@ func TestDeadlinesThatSayTooMuch(t *testing.T) {
 	}
 }
 
-// Every other job promises nothing. First nobody knows when the gang starts, and all are kept off its place. Then those are
-// left there that promised, and from now on it has an instant.
-func TestSomePromise(t *testing.T) {
+// Every other job promises nothing. First the gang's start is unknown, and all are barred from its place. Then only jobs
+// with a promise run there, and from now on it has an instant.
+func TestReservation_HalfOfJobsHaveDeadlines(t *testing.T) {
 	n := 0
 	scene := stream(t, func(r *rand.Rand, runs int64) int64 {
 		n++
@@ -168,9 +169,9 @@ func TestSomePromise(t *testing.T) {
 	}
 }
 
-// No end is known. The place is leased all the same, by guesses: no job that arrived later starts on its nodes, and the gang starts
-// as soon as what ran there has ended.
-func TestWithoutPromisesNobodySlipsIn(t *testing.T) {
+// No end is known. The place is leased all the same, by guesses: no job that arrived later starts on its nodes, and the
+// gang starts as soon as the units that ran there have ended.
+func TestReservation_HoldsWithoutDeadlines(t *testing.T) {
 	for _, nodes := range []int{64, 128} {
 		scene := stream(t, nobodyKnows)
 		w := watch(t, scene, direct.Options{}, large(&scene, "large", nodes, largeComes))
@@ -181,8 +182,8 @@ func TestWithoutPromisesNobodySlipsIn(t *testing.T) {
 	}
 }
 
-// Without a place kept it never starts, as long as the stream does not end.
-func TestGreedyStarvesTheLargeGang(t *testing.T) {
+// Without a reserved place it never starts, as long as the stream does not end.
+func TestGreedy_StarvesTheLargeGang(t *testing.T) {
 	scene := stream(t, overestimated)
 	w := watch(t, scene, direct.Options{Discipline: direct.Greedy}, large(&scene, "half", 64, largeComes))
 	if w.own.Started != direct.Never || w.own.Bypassed < 1000 {
@@ -190,9 +191,10 @@ func TestGreedyStarvesTheLargeGang(t *testing.T) {
 	}
 }
 
-// Two large gangs wait one behind the other. The second starts at the instant at which the first ends: none starts between them. Its
-// lease says so when the first one runs; the first one's own end is no part of the second one's place before.
-func TestTwoLargeGangs(t *testing.T) {
+// Two large gangs wait one behind the other. The second starts at the instant at which the first ends: none starts
+// between them. Its lease has that instant when the first one runs; the first one's own end is no part of the second
+// one's place before.
+func TestReservation_TwoLargeGangsInTurn(t *testing.T) {
 	scene := stream(t, exactly)
 	first := large(&scene, "first", 128, largeComes)
 	w := watch(t, scene, direct.Options{}, large(&scene, "second", 96, largeComes))
@@ -202,10 +204,10 @@ func TestTwoLargeGangs(t *testing.T) {
 	}
 }
 
-// One in ten of the stream runs longer than it says. From the first that passed and is late on no other passes, so the gang starts
-// when those have ended that ran by then. The place of a gang that needs half of the nodes moves only to one that is free by the
-// instant that its lease named first, or what was drained would be given away each time.
-func TestBrokenPromises(t *testing.T) {
+// One in ten of the stream runs longer than declared. From the first that passed and is late, no other passes, so the
+// gang starts when those have ended that ran by then. The place of a gang that needs half of the nodes moves only to
+// one that is free by the instant that its lease named first, or the drained nodes would be given away each time.
+func TestReservation_JobsOverrunDeadlines(t *testing.T) {
 	const late = 150
 	broken := func(r *rand.Rand, runs int64) int64 {
 		if r.IntN(10) == 0 {

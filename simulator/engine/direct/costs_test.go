@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// crossed is a scene of four nodes in two racks, of which only the inner two are open, so that a gang of two crosses racks. There an
+// crossed returns a scene of four nodes in two racks with only the inner two open, so that a gang of two crosses racks. There an
 // all-reduce takes 17.5 + 25 ms instead of 17.5 + 12.5: with a share of 300 thousandths, 1125 thousandths of the time.
 func crossed(t *testing.T, checkpoint int64) *scenario.Scenario {
 	t.Helper()
@@ -30,8 +30,9 @@ func crossed(t *testing.T, checkpoint int64) *scenario.Scenario {
 	return s
 }
 
-// A run takes 4 s of assembly and 225 s for its 200 s of work. Node 1 fails after 135 s of training. Without checkpoints the gang runs again
-// from its beginning. With one each minute, 120 s of training are saved, or 106 s of work: what is left takes 4 + 300 + 106 s.
+// A run takes 4 s of assembly and 225 s for its 200 s of work. Node 1 fails after 135 s of training. Without
+// checkpoints the gang runs again from its beginning. With one each minute, 120 s of training are saved, or 106 s of
+// work: the rest takes 4 + 300 + 106 s.
 func TestEngine_CostsByHand(t *testing.T) {
 	for checkpoint, end := range map[int64]string{0: "729", 60: "910"} {
 		s := crossed(t, checkpoint)
@@ -48,7 +49,8 @@ func TestEngine_CostsByHand(t *testing.T) {
 	}
 }
 
-// Perfect foresight knows the end at the nodes that were chosen: the lease of what waits begins when the slow run is over.
+// Perfect foresight knows the end at the nodes that were chosen: the lease of the waiting job begins when the slow run
+// is over.
 func TestEngine_PerfectForesightKnowsSlowRuns(t *testing.T) {
 	s := crossed(t, 0)
 	s.Events = nil
@@ -63,9 +65,10 @@ func TestEngine_PerfectForesightKnowsSlowRuns(t *testing.T) {
 	}
 }
 
-// The gang is in one rack, and the other job beside it until 200. Node 3 fails after 135 s of training, of which 120 s are saved. With
-// replace the gang keeps node 2, and its lost member goes first when node 1 has room, before a job that came earlier: 4 + 300 s to resume,
-// and 80 s of work in two racks, where they take 90. A policy starts the gang again as a whole, when it has room.
+// The gang is in one rack, and the other job beside it until 200. Node 3 fails after 135 s of training, with 120 s
+// saved. With replace the gang stays on node 2, and its lost member is first when node 1 has room, before a job that
+// arrived earlier: 4 + 300 s to resume, and 80 s of work in two racks, where they take 90. A policy starts the gang
+// again as a whole, when it has room.
 func TestEngine_ReplacesLostMembers(t *testing.T) {
 	for name, c := range map[string]struct {
 		options direct.Options

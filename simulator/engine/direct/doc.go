@@ -3,10 +3,11 @@
 //
 //	result, err := direct.Run(scene, direct.Options{Preempt: true}, func(e direct.Event) { … })
 //
-// At each instant units end first, then nodes fail, are drained or return, then jobs arrive. Rounds of the machine follow until it
-// comes to rest. The instants that the machine names (Rechecks) are played like all others. Instants are seconds since 1970, or since
-// any other moment that the caller chooses; durations are seconds.
+// At each instant units end first, then nodes fail, are drained or return, then jobs arrive. Rounds of the machine
+// follow until it comes to rest. The instants that the machine names (Rechecks) are played like all others. Instants
+// are seconds since 1970, or since any other moment that the caller chooses; durations are seconds.
 //
-// NewEngine plays scenarios and reports the events that all engines share. Options.Policy places gangs by another scheduler's
-// placement. A topology.Book holds what is free, so that an evaluation does not look at every node, contention.Units what runs.
+// NewEngine plays scenarios and reports the events that all engines share. Options.Policy places gangs by another
+// scheduler's placement. A topology.Book holds the free capacity, so that an evaluation does not look at every node;
+// contention.Units holds the running units.
 package direct

@@ -33,7 +33,7 @@ func (e *ends) Pop() any {
 	last := len(e.runs) - 1
 	r := e.runs[last]
 	e.runs = e.runs[:last]
-	r.at = nobody
+	r.at = none
 	return r
 }
 
@@ -53,14 +53,14 @@ func (e *ends) take() *run {
 }
 
 func (e *ends) add(r *run) {
-	r.at = nobody
+	r.at = none
 	if r.ends != Forever {
 		heap.Push(e, r)
 	}
 }
 
 func (e *ends) remove(r *run) {
-	if r.at != nobody {
+	if r.at != none {
 		heap.Remove(e, r.at)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Run plays the scene and reports events as they happen; emit may be nil. The error says what is wrong with the scene. A gang whose
-// question cannot be asked of the fleet is no error: it waits.
+// Run plays the scene and reports events as they happen; emit may be nil. An error names the fault of the scene. A gang
+// whose question cannot be asked of the fleet is no error: it waits.
 func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 	if err := check(scene); err != nil {
 		return Result{}, err
@@ -29,7 +29,7 @@ func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 	return p.result(), p.fault
 }
 
-// decided receives what an evaluation cost: the members of the gang, whether it starts, and the wall time.
+// decided receives the cost of an evaluation: the members of the gang, whether it starts, and the wall time.
 type decided func(members int, placed bool, took time.Duration)
 
 // player drives a machine, or the queue of a rival, through a scene.
@@ -37,58 +37,70 @@ type player struct {
 	scene   Scene
 	options Options
 	emit    func(Event)
-	// wall and decided measure what evaluations cost; nil if that is not measured.
-	wall    func() time.Time
+	// wall is the clock that measures evaluations; nil if they are not measured.
+	wall func() time.Time
+	// decided receives the measurements; nil with wall.
 	decided decided
-	// fault is why the scene cannot be played on.
+	// fault is the reason for which the scene cannot be played on.
 	fault error
 
-	// now is the second that it is, past how long after it.
-	now     int64
-	past    time.Duration
+	// now is the current instant in whole seconds.
+	now int64
+	// past is the fraction of a second after now; it only orders events within that second.
+	past time.Duration
+	// machine is the queue that decides: the product's, or a rival's.
 	machine queue
-	// world is what the machine reads. Its ledger is the book's, its running units are units.
+	// world is the machine's input.
 	world contention.World
+	// units are the world's running units.
 	units contention.Units
-	book  *topology.Book
+	// book is the current occupation of the nodes; the world's ledger is its.
+	book *topology.Book
 
 	jobs []job
 	byID map[contention.ID]int
-	// order are the jobs in the queue's order, arrivals those that are to come, the next one first.
-	order, arrivals []int
-	// begun is what ran from the beginning and still runs.
+	// order holds the jobs in the queue's order.
+	order []int
+	// arrivals holds the jobs that have not arrived yet, the next one first.
+	arrivals []int
+	// begun are the runs that ran from the beginning and still run.
 	begun []*run
 	ends  ends
-	// parting are the runs of which members leave alone.
+	// parting are the runs with members that leave alone.
 	parting []*run
 	// number counts the runs.
 	number int
-	// events are the events of nodes that are to come, closed the nodes on which nothing starts (see nodes.go).
+	// events are the pending events of nodes, the next one first (see nodes.go).
 	events []SceneEvent
+	// closed holds for each node the reasons for which nothing starts there.
 	closed []closure
-	// recheck is the instant that the machine named last, contention.None for none. idle counts the instants in a row at which nothing
-	// but a recheck happened.
+	// recheck is the instant that the machine named last, contention.None for none.
 	recheck int64
-	idle    int
-	// history is what ended so far; nil if nothing is learned.
+	// idle counts the instants in a row at which nothing but a recheck happened; mostIdle bounds it.
+	idle int
+	// history holds the runs that ended so far; nil if nothing is learned.
 	history *forecast.History
 	// refused counts the jobs that did not start at the instant at which they began to wait.
 	refused int
 
-	// queued is how many entities the machine has, waiting how many jobs wait, front finds the first of these.
-	queued, waiting int
-	front           ranks
-	// came are the ranks of the jobs that began to wait at this instant.
+	// queued is the number of the machine's entities.
+	queued int
+	// waiting is the number of waiting jobs.
+	waiting int
+	// front finds the first of the waiting jobs.
+	front ranks
+	// came holds the ranks of the jobs that began to wait at this instant.
 	came []int
-	// leased is set if a lease changed at this instant. kept are the jobs whose lease was reported.
+	// leased is set if a lease changed at this instant.
 	leased bool
-	kept   map[int]bool
+	// kept holds the jobs whose lease was reported.
+	kept map[int]bool
 
 	tally tally
 }
 
-// nobody is an index that means none.
-const nobody = -1
+// none is an index that means none.
+const none = -1
 
 func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 	p := &player{
@@ -137,10 +149,10 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 // id is the ID of a job's entity and of its unit.
 func (p *player) id(i int) contention.ID { return contention.ID(p.scene.Jobs[i].Name) }
 
-// resume begins the run of what ran from the beginning.
+// resume begins the run of an initial unit.
 func (p *player) resume(i int, of Running) {
 	r := &run{
-		job: nobody, index: i, number: p.number, holds: of.Holds, start: of.Started, at: nobody, ends: Forever,
+		job: none, index: i, number: p.number, holds: of.Holds, start: of.Started, at: none, ends: Forever,
 		leaves: Forever,
 	}
 	if of.Ends != Forever {
@@ -169,11 +181,11 @@ func known(at int64) contention.End {
 	return contention.End{At: at, Certainty: contention.Certain}
 }
 
-// mostIdle bounds how often the machine is asked again in a row by time alone. What a closed lease refuses starts when the lease has
-// spent its budget, but a place in which no accelerator is free spends none.
+// mostIdle bounds how often the machine is asked again in a row by time alone. A job that a closed lease refuses starts
+// when the lease has spent its budget, but a place in which no accelerator is free spends none.
 const mostIdle = 10_000
 
-// step goes on to the next instant at which something happens. It reports whether there is one.
+// step advances to the next instant at which something happens. It reports whether there is one.
 func (p *player) step() bool {
 	if p.fault != nil {
 		return false
@@ -207,13 +219,13 @@ func (p *player) mayStart() bool {
 	})
 }
 
-// happen carries out what happens at this instant.
+// happen carries out the events of this instant.
 func (p *player) happen() {
 	var due []*run
 	for p.ends.first() == p.instant() {
 		due = append(due, p.ends.take())
 	}
-	for _, r := range due { // before any job begins to wait: what is predicted of it rests on all runs that have ended
+	for _, r := range due { // before any job begins to wait: its prediction rests on all runs that have ended
 		p.learn(r)
 	}
 	for _, r := range due {
@@ -248,7 +260,7 @@ const mostTurns = 1000
 
 var errRest = errors.New("the machine does not come to rest")
 
-// rounds has entities evaluated until the machine comes to rest.
+// rounds evaluates entities until the machine comes to rest.
 func (p *player) rounds() {
 	if p.queued == 0 {
 		p.recheck = contention.None
@@ -292,7 +304,7 @@ func (p *player) turn(id contention.ID) {
 	p.act(actions)
 }
 
-// act carries out what the machine decided.
+// act carries out the machine's actions.
 func (p *player) act(actions []contention.Action) {
 	for _, a := range actions {
 		switch a := a.(type) {

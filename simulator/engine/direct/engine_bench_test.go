@@ -13,14 +13,14 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	simfleet "github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	simfleet "github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// machines is a fleet of nodes with so many accelerators each, in racks, of which eight are a block.
+// machines is a fleet of nodes with so many accelerators each, in racks; eight racks are a block.
 func machines(nodes, perRack int, gpus int64) simfleet.Fleet {
 	f := simfleet.Fleet{Name: fmt.Sprint("machines-", nodes)}
 	for i := range nodes {
@@ -55,7 +55,7 @@ func prepare(tb testing.TB, f simfleet.Fleet, name string, jobs int, o scenario.
 	return s
 }
 
-// speed counts what is told.
+// speed counts events.
 type speed struct {
 	scene              *scenario.Scenario
 	pods, starts, asks int
@@ -71,7 +71,7 @@ func (s *speed) Happens(e engine.Event) {
 
 func (s *speed) Decides(d engine.Decision) { s.asks, s.took = s.asks+1, s.took+d.Took }
 
-// plainly asks the core about each gang anew, without anything that is kept between two questions.
+// plainly evaluates each gang anew, without any state between two questions.
 type plainly struct{}
 
 func (plainly) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
@@ -95,7 +95,8 @@ func measureEngine(b *testing.B, s *scenario.Scenario, o direct.Options) {
 	b.ReportMetric(float64(w.took.Microseconds())/float64(w.asks), "µs/ask")
 }
 
-// processorTime is what the process has used so far, its garbage collector included: other programs do not slow it.
+// processorTime returns the processor time of the process so far, its garbage collector included: other programs do not
+// slow it.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
@@ -105,8 +106,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkEngine replays what DESIGN.md names, once as the product and once with a policy that asks topology.Place for each
-// gang and keeps nothing.
+// BenchmarkEngine replays the workloads of simulator/BENCH.md, once as the product and once with a policy that calls
+// topology.Place for each gang and caches nothing.
 func BenchmarkEngine(b *testing.B) {
 	k8s, err := simfleet.Open("k8s-5000")
 	if err != nil {
@@ -142,7 +143,7 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
-// heap looks now and then at how much memory is in use.
+// heap samples the memory in use now and then.
 type heap struct {
 	speed
 	events int

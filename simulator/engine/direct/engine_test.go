@@ -11,12 +11,12 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// listener writes down what it is told, and stops after so many events.
+// listener records events, and stops after so many.
 type listener struct {
 	scene     *scenario.Scenario
 	lines     []string
@@ -29,9 +29,9 @@ type listener struct {
 func (l *listener) Happens(e engine.Event) {
 	who := ""
 	switch {
-	case e.Job != engine.Nobody:
+	case e.Job != engine.None:
 		who = l.scene.Jobs[e.Job].ID
-	case e.Running != engine.Nobody:
+	case e.Running != engine.None:
 		who = l.scene.Running[e.Running].Name
 	}
 	text := strings.Join(strings.Fields(fmt.Sprint(e.At.Seconds(), " ", who, " ", string(e.Kind))), " ")
@@ -98,9 +98,10 @@ func (l *listener) wants(t *testing.T, text string) {
 	}
 }
 
-// A node fails under a gang of two and under what ran already. The gang waits again, before who came later, and begins anew; what
-// ran already is gone. At the instant of the return, who ends leaves first, and who comes is last.
-func TestNodesComeAndGo(t *testing.T) {
+// A node fails under a gang of two and under an initial run. The gang waits again, before jobs that arrived later, and
+// begins anew; the initial run does not return. At the instant of the return, ended jobs leave first, and arriving jobs
+// are last.
+func TestNodeFailure_GangRestartsInQueueOrder(t *testing.T) {
 	s := whole(t, 4, comes("pair", 2, 0, 100, 0), comes("later", 1, 60, 10, 0), comes("last", 1, 70, 5, 0))
 	s.Ledger.Free[0], s.Ledger.Free[1] = topology.Capacity{0}, topology.Capacity{0}
 	holds := func(node int) []topology.Held { return []topology.Held{{Node: node, Demand: topology.Capacity{8}}} }
@@ -150,8 +151,9 @@ func (f firstFit) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 	return nodes, len(nodes) == len(gang.Members)
 }
 
-// A policy decides where, a discipline who passes. "first" runs until 100 on node 0; "large" wants four of four nodes, "middle" two.
-func TestDisciplinesOfPolicies(t *testing.T) {
+// A policy decides the nodes, a discipline the jobs that pass. "first" runs until 100 on node 0; "large" wants four of
+// four nodes, "middle" two.
+func TestDiscipline_DecidesBackfill(t *testing.T) {
 	jobs := []scenario.Job{
 		comes("first", 1, 0, 100, 100), comes("large", 4, 1, 10, 0),
 		comes("long", 1, 2, 200, 200), comes("short", 1, 3, 20, 20),
@@ -228,9 +230,9 @@ func TestDisciplinesOfPolicies(t *testing.T) {
 	}
 }
 
-// "large" has its place at 100 on two of four nodes, of which one is free. Who runs longer takes that one if the policy has another one
-// for "large" then, and a node beside the place if not; where there is none it waits.
-func TestWhoPassesByAPolicy(t *testing.T) {
+// "large" has its place at 100 on two of four nodes; one of the two is free. A job that runs longer takes that one if the policy has
+// another one for "large" then, and a node beside the place if not; where there is none it waits.
+func TestPolicy_BackfillBesideReservation(t *testing.T) {
 	s := whole(t, 3, comes("first", 2, 0, 100, 100), comes("large", 2, 1, 50, 0), comes("long", 1, 2, 200, 200),
 		comes("longer", 1, 3, 200, 200))
 	perform(t, s, direct.Options{Policy: firstFit{}}).wants(t, `
@@ -253,7 +255,7 @@ func TestWhoPassesByAPolicy(t *testing.T) {
 }
 
 // A policy does not know elastic jobs: it places all members, or none.
-func TestPoliciesPlaceAllOfAnElasticGang(t *testing.T) {
+func TestPolicy_PlacesElasticGangWhole(t *testing.T) {
 	grows := comes("grows", 3, 1, 10, 0)
 	grows.Min = 1
 	s := whole(t, 3, comes("first", 1, 0, 50, 0), grows)
@@ -279,7 +281,7 @@ type wrong []int
 
 func (w wrong) Place(topology.Ledger, topology.Gang) ([]int, bool) { return w, true }
 
-func TestPoliciesThatAreWrong(t *testing.T) {
+func TestPolicy_WrongPlacementIsAnError(t *testing.T) {
 	for _, policy := range []wrong{{0}, {0, 7}, {-1, 0}} {
 		s := whole(t, 2, comes("pair", 2, 0, 10, 0))
 		e := direct.NewEngine(direct.Options{Policy: policy}, still)
@@ -290,8 +292,8 @@ func TestPoliciesThatAreWrong(t *testing.T) {
 	}
 }
 
-// Nobody says how long anything runs; who knows all the same lets the short one pass.
-func TestPerfectForesight(t *testing.T) {
+// No job states its run time; a scheduler that knows it all the same lets the short one pass.
+func TestForesight_PerfectLetsShortJobPass(t *testing.T) {
 	s := whole(t, 2, comes("runs", 1, 0, 50, 0), comes("large", 2, 1, 10, 0), comes("short", 1, 2, 20, 0))
 	blind := perform(t, s, direct.Options{})
 	if !slices.Contains(blind.lines, "2 short refused") ||
@@ -312,8 +314,8 @@ func TestPerfectForesight(t *testing.T) {
 		60 large ended`)
 }
 
-// Nothing starts on closed nodes, not even when what ran there from the beginning has ended; nor is a place kept there.
-func TestClosedNodesTakeNothing(t *testing.T) {
+// Nothing starts on closed nodes, not even when initial runs there have ended; nor is a place reserved there.
+func TestClosedNodes_TakeNothing(t *testing.T) {
 	s := whole(t, 2, comes("one", 1, 0, 10, 0), comes("two", 1, 1, 10, 0))
 	s.Closed[0], s.Ledger.Free[0] = true, topology.Capacity{0}
 	s.Running = []scenario.Running{{
@@ -338,8 +340,8 @@ func TestClosedNodesTakeNothing(t *testing.T) {
 		20 two ended`)
 }
 
-// Who stops midway has been told all that happened until then, and nothing else; who plays again is told the same.
-func TestTheSameAgainUntilSomebodyStops(t *testing.T) {
+// A watcher that stops midway has received all events until then, and no others; a second play reports the same.
+func TestEngine_RepeatsEventsUntilStopped(t *testing.T) {
 	s := whole(t, 16)
 	for i := range 200 {
 		s.Jobs = append(s.Jobs, comes(fmt.Sprintf("j%03d", i), 1+i%5, i, 20+i*7%31, 60))
@@ -363,7 +365,7 @@ func TestTheSameAgainUntilSomebodyStops(t *testing.T) {
 	}
 }
 
-func TestEventsThatCannotBe(t *testing.T) {
+func TestEngine_RefusesImpossibleEvents(t *testing.T) {
 	for name, events := range map[string][]scenario.Event{
 		"a node that is not there": {{Kind: trace.Fail, Nodes: []int{9}}},
 		"of no kind":               {{Kind: "explode"}},

@@ -8,10 +8,10 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// evicting is the queue of a Kueue ClusterQueue with queueingStrategy BestEffortFIFO and preemption.withinClusterQueue: LowerPriority.
-// Each job that fits starts, in the order of the queue; no place is kept. A job that does not fit has jobs of lower priority evicted if
-// it fits without them. Whom, is Kueue's choice (pkg/scheduler/preemption of kubernetes-sigs/kueue: CandidatesOrdering,
-// minimalPreemptions, fillBackWorkloads):
+// evicting is the queue of a Kueue ClusterQueue with queueingStrategy BestEffortFIFO and preemption.withinClusterQueue:
+// LowerPriority. Each job that fits starts, in the order of the queue; no place is reserved. A job that does not fit
+// has jobs of lower priority evicted if it fits without them. The choice of victims is Kueue's
+// (pkg/scheduler/preemption of kubernetes-sigs/kueue: CandidatesOrdering, minimalPreemptions, fillBackWorkloads):
 //
 //   - candidates are the running jobs of lower priority: those that leave already first, then the lowest priority, then the latest start;
 //   - they are taken away one after the other until the job fits, or none is evicted;
@@ -22,14 +22,14 @@ import (
 //
 // Not modeled: quotas, borrowing, cohorts, fair sharing, LowerOrNewerEqualPriority.
 type evicting struct {
-	// lanes are the waiting entities by what becomes of them, of the lane of each entity.
+	// lanes groups waiting entities that fit or do not fit alike; of is the lane of each entity.
 	lanes map[lane]*waitingLane
 	of    map[contention.ID]*waitingLane
 	// barred is the order of the entity whose victims leave, nil for none.
 	barred *contention.Order
 }
 
-// lane is what entities have in common that fit or do not fit alike.
+// lane is the common part of entities that fit or do not fit alike.
 type lane struct {
 	question string
 	needed   int
@@ -199,7 +199,7 @@ func (q *evicting) victims(w *contention.World, e *contention.Entity) []*content
 	return victims
 }
 
-// rid returns the ledger without what some units hold.
+// rid returns the ledger without the capacity that some units hold.
 func rid(l topology.Ledger, units []*contention.Unit) topology.Ledger {
 	l.Free = slices.Clone(l.Free)
 	own := make([]bool, len(l.Free))

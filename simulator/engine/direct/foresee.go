@@ -5,18 +5,18 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
 )
 
-// Foreseen is what is known of the start of a job when it begins to wait.
+// Foreseen is the state of a job's wait when it begins.
 type Foreseen struct {
 	// Job is the index of the job, At the instant at which it begins to wait.
 	Job int
 	At  int64
-	// Outlook is what is known of its wait.
+	// Outlook is the forecast's input about its wait.
 	Outlook forecast.Outlook
 }
 
-// Foresees says of which jobs starts are forecast, with Options.Learns and a queue of the product.
+// Foresees names the jobs whose starts are forecast, with Options.Learns and a queue of the product.
 type Foresees struct {
-	// Every is for one in how many jobs that begin to wait a forecast is made.
+	// Every is n if a forecast is made for one in n jobs that begin to wait.
 	Every int
 	// Tell receives the forecasts; nil for none.
 	Tell func(Foreseen)
@@ -35,7 +35,7 @@ func (p *player) foresee(i int) {
 	f.Tell(Foreseen{Job: i, At: p.now, Outlook: p.outlook(m, i)})
 }
 
-// outlook returns what is known of the wait of a job.
+// outlook returns the known inputs of the wait of a job.
 func (p *player) outlook(m *contention.Machine, of int) forecast.Outlook {
 	b := forecast.Backlog{Free: p.tally.all - p.tally.used}
 	job := &p.scene.Jobs[of]
@@ -43,7 +43,7 @@ func (p *player) outlook(m *contention.Machine, of int) forecast.Outlook {
 		Accelerators: job.Accelerators, Peers: forecast.Peers(job.Kind.Namespace, job.Order.Priority),
 	}
 	for _, r := range p.ends.runs {
-		if r.job != nobody && p.scene.Jobs[r.job].Bound == nil { // of the others, no end is known
+		if r.job != none && p.scene.Jobs[r.job].Bound == nil { // of the others, no end is known
 			left := p.jobs[r.job].usual.Left(p.now - r.start)
 			b.Running = append(b.Running, forecast.Work{Accelerators: r.unit.Accelerators, Seconds: left})
 		}

@@ -11,16 +11,17 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	fleets "github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	fleets "github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
 var foreseeEvery = flag.Int("foresee-every", 1, "for one in how many jobs that begin to wait a forecast is made")
 
-// BenchmarkForesees measures how often starts lie in the intervals that were forecast when jobs began to wait, and how sharp these are: beside forecasts by past
-// waits alone with the same correction, and beside the quantiles of past waits of the same tenant and size. No job gives an estimate.
+// BenchmarkForesees measures the share of starts within the intervals that were forecast when jobs began to wait, and
+// the sharpness of these: beside forecasts by past waits alone with the same correction, and beside the quantiles of
+// past waits of the same tenant and size. No job gives an estimate.
 //
 //	go test ./simulator/engine/direct -run '^$' -bench Foresees -benchtime 1x -timeout 60m
 func BenchmarkForesees(b *testing.B) {
@@ -82,11 +83,11 @@ type reporter struct {
 	all []outcome
 }
 
-// claim is what was forecast of a wait.
+// claim is a forecast of a wait.
 type claim struct {
 	at                int64
 	ours, past, class forecast.Interval
-	// known says that a job of the class has waited before.
+	// known is set if a job of the class has waited before.
 	known bool
 }
 
@@ -130,7 +131,7 @@ func (r *reporter) Happens(e engine.Event) {
 	}
 }
 
-// class is what a job has in common with others that wait about as long.
+// class returns the key that a job shares with others that wait about as long.
 func (r *reporter) class(job int) forecast.Key {
 	of := &r.scene.Jobs[job]
 	return forecast.Key{Namespace: of.Tenant, Size: of.Accelerators}

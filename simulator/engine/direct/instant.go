@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// instant is when something happens: a second, and how long after it. The queue is told the second, as the scheduler's is; the rest decides what happens
-// first. Runs take whole seconds, so that they end as long after a second as they began.
+// instant is a time: a second, and the rest after it. The queue receives the second, as the scheduler's does; the rest
+// orders the events of a second. Runs take whole seconds, so that they end as long after a second as they began.
 type instant struct {
 	second int64
 	past   time.Duration
@@ -20,7 +20,7 @@ func (a instant) compare(b instant) int {
 // arrives is the instant at which a job arrives.
 func (j *Job) arrives() instant { return instant{j.Arrives, j.Past} }
 
-// instant is what the clock shows.
+// instant returns the time that the clock shows.
 func (p *player) instant() instant { return instant{p.now, p.past} }
 
 // next is the first instant at which something happens, except for a recheck; its second is Forever if there is none.

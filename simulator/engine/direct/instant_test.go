@@ -10,7 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// What ends in one second frees its nodes one by one, and who needs few of them may be first. With ends at one instant the large one gets them all.
+// Units that end in one second free their nodes one by one, and a job that needs few of them may be first. With ends at
+// one instant the large one gets them all.
 func TestRun_EndsWithinASecond(t *testing.T) {
 	at := func(j direct.Job, past time.Duration) direct.Job {
 		j.Past = past
@@ -65,7 +66,7 @@ func TestRun_EndsWithinASecond(t *testing.T) {
 	}
 }
 
-// Time does not go back, and each job runs for its time, whatever the parts of seconds at which jobs arrive.
+// Time never runs backwards, and each job runs for its time, whatever the parts of seconds at which jobs arrive.
 func TestRun_PartsOfSeconds(t *testing.T) {
 	for seed := range uint64(200) {
 		chance := rand.New(rand.NewPCG(seed, 1))

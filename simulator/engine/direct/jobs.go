@@ -6,7 +6,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
-	"github.com/lockstep-project/lockstep/simulator/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -16,13 +16,13 @@ type job struct {
 	rank     int
 	order    contention.Order
 	question string
-	// since is when it began to wait, left how much nominal run time it still has.
+	// since is the time at which it began to wait, left the nominal run time that it still has.
 	since, left int64
 	// slowest is the pace of its slowest run; nil until it is needed.
 	slowest *cost.Pace
 	// predicted is the run time in seconds that was predicted when it began to wait, 0 for none.
 	predicted int64
-	// usual is how long such jobs took when it began to wait, if starts are forecast.
+	// usual is the usual run time of such jobs when it began to wait, if starts are forecast.
 	usual forecast.Usual
 	waits bool
 	// suspended is set while a job that arrived neither waits nor runs, and has not ended.
@@ -31,7 +31,7 @@ type job struct {
 	surplus bool
 	// run is nil unless the job runs.
 	run *run
-	// told is the lease as it was reported last.
+	// told is the lease as last reported.
 	told told
 }
 
@@ -39,7 +39,7 @@ type job struct {
 func (p *player) arrive(i int) {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	j.since, j.left, j.question = asked.Arrives, asked.Runs, contention.Question(asked.Gang)
-	p.emit(Event{At: p.now, Kind: Arrived, Job: i, Running: nobody, Name: asked.Name})
+	p.emit(Event{At: p.now, Kind: Arrived, Job: i, Running: none, Name: asked.Name})
 	if asked.Bound != nil {
 		p.bind(i)
 		return
@@ -71,7 +71,7 @@ func (p *player) suspend(i int) {
 	p.waiting--
 	p.queued--
 	p.tally.jobs[i].Waited += p.now - j.since
-	p.emit(Event{At: p.now, Kind: Suspended, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+	p.emit(Event{At: p.now, Kind: Suspended, Job: i, Running: none, Name: p.scene.Jobs[i].Name})
 	p.act(p.machine.Remove(p.id(i), p.now))
 }
 
@@ -85,7 +85,7 @@ func (p *player) comeBack(event SceneEvent) {
 	if !event.Since.IsZero() {
 		j.order.Since = event.Since
 	}
-	p.emit(Event{At: p.now, Kind: Resumed, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+	p.emit(Event{At: p.now, Kind: Resumed, Job: i, Running: none, Name: p.scene.Jobs[i].Name})
 	p.wait(i)
 }
 
@@ -154,7 +154,7 @@ func (p *player) runTime(i int) int64 {
 	return 0
 }
 
-// predict returns how long a job runs at most, by what is known of such jobs; 0 if nothing is.
+// predict returns the longest run time of a job, as predicted from earlier runs of its kind; 0 if there are none.
 func (p *player) predict(i int) int64 {
 	if p.history == nil {
 		return 0
@@ -162,10 +162,10 @@ func (p *player) predict(i int) int64 {
 	return p.history.RunTime(p.scene.Jobs[i].Kind, 0)
 }
 
-// learn notes a run that ends now. One that ends in the grace of its eviction does not count: the scheduler cannot tell it from one that saved its work and
-// left. What ran from the beginning, and pods of DaemonSets, have no kind.
+// learn records a run that ends now. One that ends in the grace of its eviction does not count: the scheduler cannot
+// distinguish it from one that saved its work and left. Initial runs, and pods of DaemonSets, have no kind.
 func (p *player) learn(r *run) {
-	if p.history == nil || r.job == nobody || r.leaves != Forever {
+	if p.history == nil || r.job == none || r.leaves != Forever {
 		return
 	}
 	if asked := &p.scene.Jobs[r.job]; asked.Bound == nil {
@@ -173,7 +173,7 @@ func (p *player) learn(r *run) {
 	}
 }
 
-// later is an instant some time from now, Forever for what never comes.
+// later returns the instant some seconds from now, Forever if it is never reached.
 func (p *player) later(after int64) int64 {
 	if after >= Forever-max(p.now, 0) {
 		return Forever

@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// Ten jobs of a tenant have taken a minute. One that promises no end passes a gang that waits for half an hour, since such jobs end in time; without
-// what was learned, it waits.
+// Ten jobs of a tenant have taken a minute. One that promises no end passes a gang that waits for half an hour, since
+// such jobs end in time; without learning, it waits.
 func TestOptions_Learns(t *testing.T) {
 	s := whole(t, 2)
 	for i := range 10 {
@@ -27,8 +27,9 @@ func TestOptions_Learns(t *testing.T) {
 	}
 }
 
-// A tenant whose runs took a minute submits long ones under the same name, to pass a gang that waits. Those pass that start before the first of them has
-// outlasted what was predicted, 80 s: three of ten. Then no other does, although four nodes are free, until the gang's lease has spent its budget and opens.
+// A tenant whose runs took a minute submits long ones under the same name, to pass a gang that waits. Those pass that
+// start before the first of them has outlasted the prediction, 80 s: three of ten. Then no other does, although four
+// nodes are free, until the gang's lease has spent its budget and opens.
 func TestOptions_Learns_LateRunsAreTheLastToPass(t *testing.T) {
 	s := whole(t, 8)
 	for i := range 20 {

@@ -8,15 +8,16 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// closure is why nothing starts on a node, and what would be free there otherwise: in the ledger it has nothing free.
+// closure holds the reasons for which nothing starts on a node, and the room that would be free there otherwise: in the
+// ledger it has nothing free.
 type closure struct {
 	why  reasons
 	free topology.Capacity
-	// since is when it failed or was drained, if it is gone.
+	// since is the second at which the node failed or was drained, if it is gone.
 	since int64
 }
 
-// reasons are why nothing starts on a node: several may hold at once.
+// reasons are those for which nothing starts on a node: several may hold at once.
 type reasons uint8
 
 const (
@@ -50,7 +51,7 @@ func (p *player) open(node int, why reasons) {
 	}
 }
 
-// away says since when a node is gone that is expected back.
+// away returns the second since which a node that is expected back is gone.
 func (p *player) away(node int) (since int64, away bool) {
 	c := &p.closed[node]
 	return c.since, c.why == gone
@@ -70,10 +71,10 @@ func (p *player) carryOut(event SceneEvent) {
 	}
 }
 
-// change carries out an event of nodes. What runs on nodes that fail or are drained ends; a job resumes from its last checkpoint, and may have
-// its lost members replaced.
+// change carries out an event of nodes. Runs on nodes that fail or are drained end; a job resumes from its last
+// checkpoint, and may have its lost members replaced.
 func (p *player) change(event SceneEvent) {
-	p.emit(Event{At: p.now, Kind: event.Kind, Job: nobody, Running: nobody, Nodes: event.Nodes})
+	p.emit(Event{At: p.now, Kind: event.Kind, Job: none, Running: none, Nodes: event.Nodes})
 	if event.Kind == NodesReturned {
 		for _, node := range event.Nodes {
 			p.open(node, gone)
@@ -100,7 +101,7 @@ func (p *player) change(event SceneEvent) {
 	}
 }
 
-// extend makes the end of what ran from the beginning unknown, if it still runs.
+// extend makes the end of an initial run unknown, if it still runs.
 func (p *player) extend(running int) {
 	for _, r := range p.begun {
 		if r.index != running {
@@ -118,7 +119,7 @@ func (p *player) extend(running int) {
 	}
 }
 
-// on returns what runs on the nodes, in the order of the starts.
+// on returns the runs on the nodes, in the order of their starts.
 func (p *player) on(nodes []int) []*run {
 	var out []*run
 	for _, r := range p.begun {
@@ -137,11 +138,11 @@ func (p *player) on(nodes []int) []*run {
 	return slices.Compact(out)
 }
 
-// disrupt ends what lost a node. A job waits again; what ran from the beginning is gone.
+// disrupt ends a run that lost a node. A job waits again; an initial run does not return.
 func (p *player) disrupt(r *run) {
 	p.ends.remove(r)
 	p.finish(r, Disrupted)
-	if r.job == nobody {
+	if r.job == none {
 		return
 	}
 	p.save(r)
@@ -149,7 +150,7 @@ func (p *player) disrupt(r *run) {
 	p.wait(r.job)
 }
 
-// visible returns what a run from the beginning holds on open nodes. Its end makes no room on cordoned ones.
+// visible returns the capacity that an initial run holds on open nodes. Its end makes no room on cordoned ones.
 func (p *player) visible(r *run) []topology.Held {
 	hidden := func(h topology.Held) bool { return p.closed[h.Node].why != 0 }
 	if !slices.ContainsFunc(r.holds, hidden) {

@@ -1,8 +1,8 @@
 package direct
 
-import "github.com/lockstep-project/lockstep/simulator/cost"
+import "github.com/lockstep-project/lockstep/simulator/inputs/cost"
 
-// pace returns how a run of a job on these nodes turns time into work.
+// pace returns the rate at which a run of a job on these nodes turns time into work.
 func (p *player) pace(i int, nodes []int) cost.Pace {
 	asked := &p.scene.Jobs[i]
 	if p.scene.Pace == nil {
@@ -18,7 +18,7 @@ func (p *player) pace(i int, nodes []int) cost.Pace {
 // nominal is the slowdown of a run that is as fast as it can be, in thousandths.
 const nominal = 1000
 
-// takes is how long a run of the work that the job has left takes, Forever if it does not end by itself.
+// takes returns the time that a run of the job's remaining work takes, Forever if it does not end by itself.
 func (p *player) takes(i int, pace cost.Pace) int64 {
 	if left := p.jobs[i].left; left != Forever {
 		return pace.Takes(left)
@@ -26,7 +26,8 @@ func (p *player) takes(i int, pace cost.Pace) int64 {
 	return Forever
 }
 
-// atMost is how long a run of the work that the job has left takes wherever it is, Forever if it does not end by itself.
+// atMost returns the time that a run of the job's remaining work takes wherever it is, Forever if it does not end by
+// itself.
 func (p *player) atMost(i int) int64 {
 	if p.scene.Slowest == nil {
 		return p.jobs[i].left
@@ -39,7 +40,8 @@ func (p *player) atMost(i int) int64 {
 	return p.takes(i, *j.slowest)
 }
 
-// save notes what the last checkpoint of a run has that ends before its time. One with lost members has trained nothing since.
+// save notes the content of the last checkpoint of a run that ends early. One with lost members has trained nothing
+// since.
 func (p *player) save(r *run) {
 	if j := &p.jobs[r.job]; j.left != Forever && r.lost == 0 {
 		j.left -= r.pace.Work(r.pace.Kept(p.now - r.start))

@@ -29,7 +29,7 @@ func (product) Reserve(l topology.Ledger, ask contention.Ask, running []topology
 	return r, fits && err == nil
 }
 
-// Policy is another scheduler's placement. It is deterministic, given a seed of its own, and does not change what it receives.
+// Policy is another scheduler's placement. It is deterministic for a given seed, and does not modify its arguments.
 type Policy interface {
 	// Place returns the node of each member, in rank order, or false if it finds no place for all of them. Closed nodes have
 	// nothing free in the ledger.
@@ -121,7 +121,7 @@ func (p places) Reserve(
 	return found, true
 }
 
-// freed returns the ledger at an instant, when what runs has ended as expected.
+// freed returns the ledger at an instant, when running units have ended as expected.
 func freed(l topology.Ledger, running []topology.Running, at int64) topology.Ledger {
 	l.Free = slices.Clone(l.Free)
 	own := make([]bool, len(l.Free))

@@ -8,7 +8,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// plan is what is free on each node over time: now, when what runs ends by its limit, and beside what is planned.
+// plan holds the free room of each node over time: now, when running jobs end by their limits, and beside planned ones.
 type plan struct {
 	limits
 
@@ -27,7 +27,7 @@ type plan struct {
 	scratch  []topology.Capacity
 }
 
-// step is what is free on a node from an instant until the next step.
+// step is the free room of a node from an instant until the next step.
 type step struct {
 	at   int64
 	free topology.Capacity
@@ -36,7 +36,7 @@ type step struct {
 // search is the earliest instant that was found for a run time; math.MaxInt64 for none inside the window.
 type search struct{ limit, at int64 }
 
-// newPlan returns the plan of which only the present is known.
+// newPlan returns a plan that holds only the present.
 func newPlan(w *contention.World, of limits, questions int) *plan {
 	p := &plan{
 		limits: of, now: w.Now, ledger: w.Ledger, instants: []int64{w.Now}, tried: make([][]search, questions),
@@ -46,7 +46,7 @@ func newPlan(w *contention.World, of limits, questions int) *plan {
 	return p
 }
 
-// expect adds what is free later: when what runs ends, and nothing is planned.
+// expect adds the capacity that is free later, when running units end and nothing is planned.
 func (p *plan) expect(w *contention.World) {
 	const usual = 8 // steps of a node
 	n := len(w.Ledger.Free)
@@ -94,7 +94,7 @@ func (p *plan) note(at int64) {
 	}
 }
 
-// keep plans a place from an instant until another.
+// keep reserves a place from an instant until another.
 func (p *plan) keep(holds []topology.Held, from, to int64) {
 	to = p.round(to)
 	for _, held := range holds {
@@ -140,7 +140,8 @@ func (p *plan) split(node int, at int64) int {
 	return i
 }
 
-// during returns the ledger of what is free all the time between two instants. It holds until the next call.
+// during returns a ledger of the capacity that is free throughout the time between two instants. It is valid until the
+// next call.
 func (p *plan) during(from, to int64) topology.Ledger {
 	if p.from == from && p.to == to {
 		return p.ledger
@@ -190,10 +191,10 @@ func (p *plan) holds(l topology.Ledger, e *spot) bool {
 	return false
 }
 
-// needed returns how many members have to start together.
+// needed returns the number of members that have to start together.
 func needed(e *spot) int64 { return int64(max(e.Ask.Needed, 1)) }
 
-// times returns how many times a demand fits, at most so many.
+// times returns the number of times that a demand fits, at most so many.
 func times(free, demand topology.Capacity, most int64) int64 {
 	for r, want := range demand {
 		if want > 0 && r < len(free) {
@@ -203,11 +204,11 @@ func times(free, demand topology.Capacity, most int64) int64 {
 	return most
 }
 
-// lastFitting returns the index of the last entity whose question has room now, nobody if none has.
+// lastFitting returns the index of the last entity whose question has room now, -1 if none has.
 func (p *plan) lastFitting(w *contention.World, among line) int {
 	const unknown, fits, refused = 0, 1, 2
 	known := make([]uint8, len(p.tried))
-	last := nobody
+	last := none
 	for i, e := range among {
 		if known[e.asks] == unknown {
 			known[e.asks] = refused

@@ -8,12 +8,12 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// NewEngine returns the engine that plays scenarios on the machine alone. now reads the wall clock, as time.Now does: it measures
-// what evaluations cost, and no event depends on it.
+// NewEngine returns the engine that plays scenarios on the machine alone. now reads the wall clock, as time.Now does:
+// it measures the cost of evaluations, and no event depends on it.
 func NewEngine(o Options, now func() time.Time) engine.Engine { return &playing{o, now} }
 
 // playing is the engine of NewEngine.
@@ -22,7 +22,7 @@ type playing struct {
 	now     func() time.Time
 }
 
-// Run implements engine.Engine. It looks at the context between instants.
+// Run implements engine.Engine. It checks the context between instants.
 func (a *playing) Run(ctx context.Context, s *scenario.Scenario, w engine.Watcher) error {
 	of := translate(s)
 	if err := check(of); err != nil {
@@ -90,10 +90,11 @@ func translate(s *scenario.Scenario) Scene {
 	return out
 }
 
-// since is an instant as the queue knows it: objects tell when they were made in whole seconds.
+// since is an instant as the queue sees it: creation timestamps of objects are whole seconds.
 func since(at time.Duration) time.Time { return time.Unix(0, int64(at)).Truncate(time.Second) }
 
-// expected returns the end that the scheduler expects of what runs: a single pod without a declared end is a service.
+// expected returns the end of a running unit that the scheduler expects: a single pod without a declared end is a
+// service.
 func expected(r scenario.Running) contention.End {
 	switch {
 	case r.Expected != scenario.Forever && r.Reported:

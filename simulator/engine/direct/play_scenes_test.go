@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// unsaid names the scenes that a trace cannot say, each with what it has no words for.
+// unsaid names the scenes that a trace cannot express, each with the inexpressible part.
 func unsaid() map[string]string {
 	return map[string]string{
 		"09_move.txt":             "hold: moves are the scheduler's, of gangs that run",
@@ -30,10 +30,11 @@ func unsaid() map[string]string {
 		"59_sweep_lost_rank.txt":  "finish: jobs of a trace end by themselves only",
 		"11_stuck_start.txt":      "stall: members of a trace's jobs start at once",
 		"19_late_member.txt":      "hold: all members of a trace's jobs are there at their submission",
+		"62_fail_over.txt":        "fail-over: a trace is replayed by one scheduler",
 	}
 }
 
-// wordless returns what a trace has no words for in a scene, "" for nothing.
+// wordless returns the part of a scene that a trace cannot express, "" for none.
 func wordless(s contentiontest.Scene) string {
 	for _, e := range s.Events {
 		switch e.Kind {
@@ -99,7 +100,7 @@ func moves(line string) []string {
 		line, _, _ = strings.Cut(line, " passing ")
 		return []string{line}
 	case "preempts":
-		line, _, _ = strings.Cut(line, " (") // what it wins and loses
+		line, _, _ = strings.Cut(line, " (") // its gain and its loss
 		words = strings.Fields(line)
 		var out []string
 		victims := strings.Split(strings.Join(words[3:], ""), ",")
@@ -117,8 +118,9 @@ func moves(line string) []string {
 	return nil
 }
 
-// told plays a scene with the engine, and returns what the player's log would say. Jobs that run at the beginning and that may be
-// preempted, or have members that wait, are jobs that arrived then: they start where the scene has them, which the player does not say.
+// told plays a scene with the engine, and returns the expected log of the player. Jobs that run at the beginning and
+// that may be preempted, or have members that wait, are jobs that arrived then: they start where the scene has them,
+// which the player does not log.
 func told(t *testing.T, script scenetest.Script) []string {
 	t.Helper()
 	of := sceneOf(t, script.Scene)
@@ -185,7 +187,7 @@ func joined(before, now []int) []int {
 	return out
 }
 
-// sceneOf says a scene as an engine's.
+// sceneOf converts a scene to an engine's.
 func sceneOf(t *testing.T, s contentiontest.Scene) direct.Scene {
 	t.Helper()
 	var nodes []topology.Node
@@ -256,7 +258,7 @@ func jobOf(j contentiontest.Job) direct.Job {
 	}
 }
 
-// runningOf says what runs already, and takes what it holds from the ledger.
+// runningOf is a job that runs already; its capacity is taken from the ledger.
 func runningOf(j contentiontest.Job, ledger topology.Ledger) direct.Running {
 	r := direct.Running{Name: j.Name, Started: j.Arrives, Ends: direct.Forever}
 	if j.Runs != contention.None {
@@ -296,7 +298,7 @@ func ranges(nodes []int) string {
 	return strings.Join(words, " ")
 }
 
-// difference shows where two stories part.
+// difference shows the point at which two stories diverge.
 func difference(got, want []string) string {
 	at := 0
 	for at < min(len(got), len(want)) && got[at] == want[at] {

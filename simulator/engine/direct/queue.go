@@ -17,7 +17,7 @@ type queue interface {
 	Settle(w *contention.World) []contention.Action
 }
 
-// entities are what waits, and why.
+// entities are those that wait, and their reasons.
 type entities interface {
 	Add(e contention.Entity)
 	Remove(id contention.ID, now int64) []contention.Action
@@ -64,11 +64,11 @@ func (l *line) add(e *spot) int {
 	return at
 }
 
-// remove removes an entity of that ID and returns its index, nobody if there is none.
+// remove removes an entity of that ID and returns its index, -1 if there is none.
 func (l *line) remove(id contention.ID) int {
 	at := slices.IndexFunc(*l, func(e *spot) bool { return e.ID == id })
 	if at < 0 {
-		return nobody
+		return none
 	}
 	*l = slices.Delete(*l, at, at+1)
 	return at

@@ -7,10 +7,11 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// replaced reports whether the members of a run that were on these nodes are replaced while the others keep their places. Other schedulers
-// start such a gang again as a whole, and so does the product if no member is left, or if it is elastic.
+// replaced reports whether the members of a run that were on these nodes are replaced while the others stay in place.
+// Other schedulers start such a gang again as a whole, and so does the product if no member is left, or if it is
+// elastic.
 func (p *player) replaced(r *run, nodes []int) bool {
-	if r.job == nobody || r.leaves != Forever || p.options.Policy != nil {
+	if r.job == none || r.leaves != Forever || p.options.Policy != nil {
 		return false
 	}
 	asked := &p.scene.Jobs[r.job]
@@ -18,8 +19,8 @@ func (p *player) replaced(r *run, nodes []int) bool {
 		slices.ContainsFunc(r.nodes, func(node int) bool { return node >= 0 && !slices.Contains(nodes, node) })
 }
 
-// pause takes the members of a run that are on these nodes away. The others keep their places and train nothing; the lost ones wait before
-// all others of the queue (contention.Order.Replacement).
+// pause takes the members of a run that are on these nodes away. The others stay in place and train nothing; the lost
+// ones wait before all others of the queue (contention.Order.Replacement).
 func (p *player) pause(r *run, nodes []int) {
 	j := &p.jobs[r.job]
 	if r.lost == 0 {
@@ -49,7 +50,7 @@ func (p *player) pause(r *run, nodes []int) {
 		At:      p.now,
 		Kind:    Paused,
 		Job:     r.job,
-		Running: nobody,
+		Running: none,
 		Name:    p.scene.Jobs[r.job].Name,
 		Nodes:   slices.Compact(lost),
 	})
@@ -81,7 +82,8 @@ func (p *player) train(r *run) {
 	p.ends.add(r)
 }
 
-// replacement makes the waiting members of a gang those that replace lost ones: all of them are needed, and go first.
+// replacement makes the waiting members of a gang those that replace lost ones: all of them are needed, and start
+// first.
 func (p *player) replacement(e contention.Entity) contention.Entity {
 	i := p.byID[e.ID]
 	e.Order.Replacement, e.Ask.Needed, e.RunTime = true, p.jobs[i].run.lost, p.runTime(i)

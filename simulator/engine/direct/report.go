@@ -7,7 +7,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// told is a lease as it was reported: no nodes for none.
+// told is a lease as reported: no nodes for none.
 type told struct {
 	nodes []int
 	at    int64
@@ -22,7 +22,7 @@ func (p *player) report() {
 	slices.Sort(p.came)
 	for _, rank := range slices.Compact(p.came) {
 		if i := p.order[rank]; p.jobs[i].waits {
-			p.emit(Event{At: p.now, Kind: Refused, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+			p.emit(Event{At: p.now, Kind: Refused, Job: i, Running: none, Name: p.scene.Jobs[i].Name})
 			p.foresee(i)
 		}
 	}
@@ -67,6 +67,6 @@ func (p *player) keep(l *contention.Lease) {
 		place.Nodes = append(place.Nodes, h.Node)
 	}
 	p.emit(Event{
-		At: p.now, Kind: Kept, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name, Placement: place, Reserved: at,
+		At: p.now, Kind: Kept, Job: i, Running: none, Name: p.scene.Jobs[i].Name, Placement: place, Reserved: at,
 	})
 }

@@ -17,7 +17,8 @@ type parting struct {
 	at   int64
 }
 
-// shrinks reports whether a job goes on without members, and takes them back later. Other schedulers place all members.
+// shrinks reports whether a job continues without members, and takes them back later. Other schedulers place all
+// members.
 func (p *player) shrinks(i int) bool { return p.scene.Jobs[i].Shrinks && p.elastic(i) }
 
 // partID is that of the unit of a member beyond the fewest.
@@ -91,9 +92,10 @@ func (p *player) partAll() {
 	}
 }
 
-// survives reports whether an elastic job goes on that loses these nodes: its first rank, at which the others meet, stays, and enough others do.
+// survives reports whether an elastic job continues after losing these nodes: its first rank, at which the others meet,
+// stays, and enough others do.
 func (p *player) survives(r *run, nodes []int) bool {
-	if r.job == nobody || r.leaves != Forever || !p.shrinks(r.job) || slices.Contains(nodes, r.nodes[0]) {
+	if r.job == none || r.leaves != Forever || !p.shrinks(r.job) || slices.Contains(nodes, r.nodes[0]) {
 		return false
 	}
 	stay := 0
@@ -105,7 +107,7 @@ func (p *player) survives(r *run, nodes []int) bool {
 	return stay >= p.scene.Jobs[r.job].Min
 }
 
-// shrink takes members of an elastic job away. The others go on from the last checkpoint.
+// shrink removes members of an elastic job. The others resume from the last checkpoint.
 func (p *player) shrink(r *run, leaves func(rank int) bool) {
 	var lost []int
 	p.save(r)
@@ -126,7 +128,7 @@ func (p *player) shrink(r *run, leaves func(rank int) bool) {
 	r.nodes = next
 	p.goOn(r)
 	p.emit(Event{
-		At: p.now, Kind: Shrunk, Job: r.job, Running: nobody, Name: p.scene.Jobs[r.job].Name,
+		At: p.now, Kind: Shrunk, Job: r.job, Running: none, Name: p.scene.Jobs[r.job].Name,
 		Placement: topology.Placement{Gang: p.scene.Jobs[r.job].Name, Nodes: r.nodes},
 	})
 	for _, u := range left {
@@ -154,7 +156,7 @@ func (p *player) waitToGrow(i int) {
 	p.machine.Add(p.surplus(i))
 }
 
-// grow lets members that waited join an elastic job. All go on from the last checkpoint.
+// grow lets members that waited join an elastic job. All resume from the last checkpoint.
 func (p *player) grow(r *run, a contention.Placed) {
 	i, j := r.job, &p.jobs[r.job]
 	p.save(r)
@@ -174,7 +176,7 @@ func (p *player) grow(r *run, a contention.Placed) {
 	j.surplus = false
 	p.act(p.machine.Started(a.ID, fresh, p.now))
 	p.emit(Event{
-		At: p.now, Kind: Joined, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name,
+		At: p.now, Kind: Joined, Job: i, Running: none, Name: p.scene.Jobs[i].Name,
 		Placement: topology.Placement{Gang: p.scene.Jobs[i].Name, Nodes: r.nodes},
 	})
 	if slices.Contains(r.nodes, lostNode) {
@@ -182,7 +184,7 @@ func (p *player) grow(r *run, a contention.Placed) {
 	}
 }
 
-// goOn lets an elastic job go on from its last checkpoint with the members that it has.
+// goOn resumes an elastic job from its last checkpoint with its present members.
 func (p *player) goOn(r *run) {
 	r.holds = nil
 	for rank, node := range r.nodes {
@@ -219,7 +221,7 @@ func (p *player) remains(r *run) int64 {
 	return stretched(max(work, 1), len(asked.Gang.Members), len(running(r.nodes)))
 }
 
-// work returns the run time of a job with all members as far as it is known, 0 if it is not.
+// work returns the known run time of a job with all members, 0 for an unknown one.
 func (p *player) work(i int) int64 {
 	if p.options.Foresight == Perfect && p.jobs[i].left != Forever {
 		return p.jobs[i].left

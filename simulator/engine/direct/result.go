@@ -2,7 +2,7 @@ package direct
 
 import "math"
 
-// Never is the instant of what did not happen.
+// Never is the instant of an event that did not happen.
 const Never = math.MaxInt64
 
 // Result is the outcome of a scene.
@@ -16,15 +16,15 @@ type Result struct {
 	// Utilization is the part of the fleet's accelerators that was in use, as a mean over the time in which at least one job
 	// waited: while none waits, idle accelerators are not the scheduler's fault. 0 if none ever waited.
 	Utilization float64
-	// Contended is how long at least one job waited, in seconds.
+	// Contended is the time for which at least one job waited, in seconds.
 	Contended int64
 	// Reservations compares the instants of leases with the starts.
 	Reservations Accuracy
-	// Preemptions is how many jobs were preempted.
+	// Preemptions is the number of jobs that were preempted.
 	Preemptions int
 	// Lost is the work that was lost with them, in accelerator-seconds.
 	Lost int64
-	// Decisions is how many entities were evaluated.
+	// Decisions is the number of evaluated entities.
 	Decisions int
 }
 
@@ -34,24 +34,24 @@ type Outcome struct {
 	Started int64
 	// Ended is the instant of the end, Never if there was none.
 	Ended int64
-	// Waited is how long the job waited in all, after preemptions too, until the last instant of the scene.
+	// Waited is the time that the job waited in all, after preemptions too, until the last instant of the scene.
 	Waited int64
 	// Reserved is the instant of the job's first closed lease, Never if it had none or none with a firm instant.
 	Reserved int64
-	// Guessed says that the first closed lease rested on guesses.
+	// Guessed is set if the first closed lease rested on guesses.
 	Guessed bool
-	// Bypassed is how many others started while the job was the first that waited.
+	// Bypassed is the number of others that started while the job was the first that waited.
 	Bypassed int
-	// Preempted is how often the job was preempted.
+	// Preempted counts the preemptions of the job.
 	Preempted int
 }
 
 // Accuracy compares the instants of first leases with the real starts.
 type Accuracy struct {
-	// Kept is how many jobs had a closed lease.
+	// Kept is the number of jobs that had a closed lease.
 	Kept int
-	// Unknown is how many of these leases rested on guesses, Waiting how many of the other jobs had not started in the end. Those that
-	// are left are compared.
+	// Unknown is the number of these leases that rested on guesses, Waiting that of the other jobs that had not started in the end.
+	// The remaining ones are compared.
 	Unknown, Waiting int
 	// Mean is the mean of the absolute error in seconds, 0 if none is compared.
 	Mean float64

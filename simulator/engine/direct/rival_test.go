@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 )
 
 const hours = 3600
@@ -176,7 +176,7 @@ func TestEvicting(t *testing.T) {
 	}
 }
 
-// While a victim leaves, no job behind the one that evicts takes what is free for it.
+// While a victim leaves, no job behind the preemptor takes the capacity that is free for it.
 func TestEvicting_WaitsForVictims(t *testing.T) {
 	b := low("b", 1, 0)
 	b.Grace = seconds(30)

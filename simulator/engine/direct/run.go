@@ -5,33 +5,33 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
-	"github.com/lockstep-project/lockstep/simulator/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// run is a job that runs, or what ran from the beginning.
+// run is a job that runs, or a unit that ran from the beginning.
 type run struct {
-	// job is -1 for what ran from the beginning; of that, index is where the scene has it.
+	// job is -1 for a unit that ran from the beginning; index is then its place in the scene.
 	job, index int
 	// number counts the runs in the order of their starts.
 	number int
 	holds  []topology.Held
-	// nodes are those of the members that run, by rank. What ran from the beginning has none.
+	// nodes are those of the members that run, by rank. Initial units have none.
 	nodes []int
 	// start is the instant at which it began or, of an elastic job, resumed with other members; first is that at which it began.
 	start, first int64
 	// parting are the ranks that leave alone when a grace is over.
 	parting []parting
-	// ends is when it ends or leaves, Forever for never, and past how long after that second.
+	// ends is the time at which it ends or leaves, Forever for never, and past the rest after that second.
 	ends int64
 	past time.Duration
-	// leaves is when the grace of its eviction is over, Forever if it is not evicted.
+	// leaves is the time at which the grace of its eviction is over, Forever if it is not evicted.
 	leaves int64
-	// lost is how many members wait that lost their nodes; while there are any, the run trains nothing.
+	// lost is the number of waiting members that lost their nodes; while there are any, the run trains nothing.
 	lost int
-	// pace is how it turns time into work.
+	// pace turns its time into work.
 	pace cost.Pace
-	// at is where it is among the ends.
+	// at is its index among the ends.
 	at   int
 	unit *contention.Unit
 }
@@ -76,7 +76,7 @@ func (p *player) start(a contention.Placed) {
 	p.queued--
 	j.surplus = false
 	p.act(p.machine.Started(a.ID, taken, p.now))
-	p.emit(Event{At: p.now, Kind: kind, Job: i, Running: nobody, Name: asked.Name, Placement: a.Placement})
+	p.emit(Event{At: p.now, Kind: kind, Job: i, Running: none, Name: asked.Name, Placement: a.Placement})
 	if p.elastic(i) && len(a.Placement.Nodes) < len(asked.Gang.Members) {
 		j.surplus = true
 		p.add(p.surplus(i))
@@ -87,7 +87,7 @@ func (p *player) start(a contention.Placed) {
 func (p *player) bind(i int) {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	j.run = &run{
-		job: i, index: nobody, number: p.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left), past: p.past,
+		job: i, index: none, number: p.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left), past: p.past,
 		leaves: Forever,
 	}
 	p.number++
@@ -101,7 +101,7 @@ func (p *player) bind(i int) {
 	p.tally.start(i, p.now, 0)
 	p.machine.Taken(asked.Bound)
 	p.emit(Event{
-		At: p.now, Kind: Started, Job: i, Running: nobody, Name: asked.Name,
+		At: p.now, Kind: Started, Job: i, Running: none, Name: asked.Name,
 		Placement: topology.Placement{Gang: asked.Name, Nodes: asked.Bound},
 	})
 }
@@ -118,7 +118,7 @@ func (p *player) begin(i int, nodes []int) {
 	pace := p.pace(i, nodes)
 	j.run = &run{
 		job:    i,
-		index:  nobody,
+		index:  none,
 		number: p.number,
 		pace:   pace,
 		start:  p.now,
@@ -141,7 +141,7 @@ func (p *player) first() int {
 	}
 }
 
-// count puts the unit of a job that runs, as it is now, among the running ones.
+// count adds the unit of a running job, in its present state, to the running ones.
 func (p *player) count(r *run) {
 	asked := &p.scene.Jobs[r.job]
 	u := &contention.Unit{
@@ -190,7 +190,7 @@ func (p *player) finish(r *run, kind Kind) {
 	}
 	p.tally.used -= r.unit.Accelerators
 	event := Event{At: p.now, Kind: kind, Job: r.job, Running: r.index}
-	if r.job == nobody {
+	if r.job == none {
 		event.Name = p.scene.Running[r.index].Name
 		p.begun = slices.DeleteFunc(p.begun, func(o *run) bool { return o == r })
 	} else {
@@ -235,14 +235,14 @@ func (p *player) preempt(i int) {
 		p.ends.add(r)
 	}
 	p.count(r)
-	p.emit(Event{At: p.now, Kind: Evicted, Job: i, Running: nobody, Name: p.scene.Jobs[i].Name})
+	p.emit(Event{At: p.now, Kind: Evicted, Job: i, Running: none, Name: p.scene.Jobs[i].Name})
 }
 
 // leave ends a run that is preempted. The job waits again for the run time that it has left since its last checkpoint.
 func (p *player) leave(r *run) {
 	i, j := r.job, &p.jobs[r.job]
 	u := *r.unit
-	u.Leaving = false // what it has done meanwhile is lost too
+	u.Leaving = false // the work done meanwhile is lost too
 	p.tally.preempt(i, u.Lost(p.now))
 	p.finish(r, Preempted)
 	p.save(r)
@@ -250,7 +250,7 @@ func (p *player) leave(r *run) {
 	p.wait(i)
 }
 
-// take gives back what was held on a node; sign -1 takes it.
+// take returns held capacity of a node; sign -1 takes it.
 func (p *player) take(held topology.Held, sign int64) {
 	c := &p.closed[held.Node]
 	switch {

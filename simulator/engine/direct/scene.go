@@ -6,11 +6,11 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
-	"github.com/lockstep-project/lockstep/simulator/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Forever is the run time of a gang that does not end by itself, and the instant of what is not expected.
+// Forever is the run time of a gang that does not end by itself, and the instant of an event that is not expected.
 const Forever = math.MaxInt64
 
 // Job is a gang that arrives.
@@ -19,38 +19,41 @@ type Job struct {
 	Name string
 	// Order is the job's place in the queue. Preemption does not change it.
 	Order contention.Order
-	// Gang is what the job asks for.
+	// Gang is the request of the job.
 	Gang topology.Gang
-	// Needed is how many members have to start together. Late members come on top of them. Members that do not start with the
-	// others never do.
+	// Needed is the number of members that have to start together. Late members are additional. Members that do not
+	// start with the others never do.
 	Needed int
 	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
 	// queue and join it while it runs. Needed is ignored then. 0 stands for a job that is not elastic. Policies ignore Min.
 	Min int
-	// Shrinks has an elastic job give members beyond Min to jobs of a higher priority, and take them back behind all that wait. It goes on from its last
-	// checkpoint whenever members leave or join, and its work takes longer with fewer (Pace says how much).
+	// Shrinks lets an elastic job give members beyond Min to jobs of a higher priority, and take them back behind all
+	// waiting jobs. It resumes from its last checkpoint whenever members leave or join, and its work takes longer with
+	// fewer members (by Pace).
 	Shrinks bool
 	// Arrives is the second of the arrival. It is before the scene's Now if the job waits already.
 	Arrives int64
-	// Past is how long after that second the job arrives: from 0 to less than a second.
+	// Past is the time of the job's arrival after that second: from 0 to less than a second.
 	Past time.Duration
-	// Runs is how long the job runs, Forever if it does not end by itself. No decision depends on it.
+	// Runs is the run time of the job, Forever if it does not end by itself. No decision depends on it.
 	Runs int64
-	// Promises is the longest run time as far as it is known before, 0 if it is not. It may be wrong.
+	// Promises is the longest run time as known in advance, 0 if unknown. It may be wrong.
 	Promises int64
 	// Saves is the time between two checkpoints, from the first step on, 0 for no checkpoints. A job that is preempted, or loses a node,
 	// resumes from the last: checkpoints are on storage that all nodes share.
 	Saves int64
-	// Kind is what the job has in common with others that take about as long, for Options.Learns.
+	// Kind is the job's key for runs that take about as long, for Options.Learns.
 	Kind forecast.Key
-	// Accelerators is how many all members hold together.
+	// Accelerators is the number that all members hold together.
 	Accelerators int64
 	// Grace is the termination grace in seconds.
 	Grace int64
-	// Preemptible lets jobs of a higher priority preempt this one, NeverPreempts keeps this one from preempting others.
+	// Preemptible lets jobs of a higher priority preempt this one. NeverPreempts prevents this one from preempting
+	// others.
 	Preemptible, NeverPreempts bool
-	// Replaces has members that lose their node replaced while the others keep theirs (lockstep.dev/on-disruption: replace). The gang trains
-	// nothing until it is whole, and then resumes from its last checkpoint. Policies ignore it, as elastic jobs do.
+	// Replaces has members that lose their node replaced while the others stay on theirs (lockstep.dev/on-disruption:
+	// replace). The gang trains nothing until it is whole, and then resumes from its last checkpoint. Policies ignore
+	// it, as elastic jobs do.
 	Replaces bool
 	// Sweep is the set of trials to which it belongs. Policies ignore it.
 	Sweep contention.Sweep
@@ -62,7 +65,7 @@ type Job struct {
 // elastic reports whether members may wait while the job runs.
 func (j *Job) elastic() bool { return j.Min > 0 && j.Min < len(j.Gang.Members) }
 
-// Running is what runs at the beginning. It is never preempted.
+// Running is a unit that runs at the beginning. It is never preempted.
 type Running struct {
 	Name  string
 	Holds []topology.Held
@@ -76,10 +79,10 @@ type Running struct {
 	Sweep contention.Sweep
 }
 
-// Scene is a fleet, what runs on it, and what arrives.
+// Scene is a fleet, its running units, and the jobs that arrive.
 type Scene struct {
 	Now int64
-	// Ledger is the fleet. Its Free excludes what Running holds. It is not changed.
+	// Ledger is the fleet. Its Free excludes the capacity that Running holds. It is not modified.
 	Ledger topology.Ledger
 	// Accelerator is the entry of a Capacity that counts accelerators.
 	Accelerator int
@@ -89,20 +92,21 @@ type Scene struct {
 	Closed []bool
 	// Events are sorted by instant.
 	Events []SceneEvent
-	// Pace returns how a run of a job turns time into work on nodes by rank, if so many seconds of its work are saved; Slowest that of its
-	// slowest run. nil stands for runs that take Runs wherever they are.
+	// Pace returns the rate at which a run of a job turns time into work on nodes by rank, if so many seconds of its
+	// work are saved; Slowest that of its slowest run. nil stands for runs that take Runs on any nodes.
 	Pace    func(job int, nodes []int, done int64) cost.Pace
 	Slowest func(job int) cost.Pace
 }
 
-// SceneEvent is a failure, a drain, a cordon or a return of nodes, an extension of what runs, or what happens to a job that waits.
+// SceneEvent is a failure, a drain, a cordon or a return of nodes, an extension of a running unit, or a change of a
+// waiting job.
 type SceneEvent struct {
 	At int64
 	// Kind is NodesFailed, NodesDrained, NodesCordoned, NodesReturned, Extended, Suspended or Resumed.
 	Kind Kind
 	// Nodes are numbers in the tree.
 	Nodes []int
-	// Running is the index of what runs from the beginning, of Extended.
+	// Running is the index of the initial unit, of Extended.
 	Running int
 	// Job is the index of the job, of Suspended and Resumed.
 	Job int
@@ -110,7 +114,7 @@ type SceneEvent struct {
 	Since time.Time
 }
 
-// Foresight is what is known of ends.
+// Foresight is the scheduler's knowledge of ends.
 type Foresight int
 
 // The foresights.
@@ -121,7 +125,7 @@ const (
 	Perfect
 )
 
-// Discipline is which entities may pass the first that waits. The first three are a contention.Policy each.
+// Discipline decides which entities may pass the first that waits. The first three are a contention.Policy each.
 type Discipline int
 
 // The disciplines.
@@ -163,7 +167,7 @@ func (d Discipline) String() string {
 	return "unknown"
 }
 
-// Options are how a scene is played.
+// Options configure how a scene is played.
 type Options struct {
 	Discipline Discipline
 	// Preempt lets entities preempt jobs of a lower priority (Policy.Preemption of the machine).
@@ -185,8 +189,8 @@ type Options struct {
 	Rigid bool
 	// Unlimited has sweeps run as many trials as fit.
 	Unlimited bool
-	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt says. If it cannot place
-	// all members of a gang, it is asked for the needed ones. Promise is Backfill then.
+	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt is. If it
+	// cannot place all members of a gang, it is asked for the needed ones. Promise is Backfill then.
 	Policy Policy
 }
 
@@ -225,10 +229,10 @@ func (o Options) rules() contention.Policy {
 	return rules
 }
 
-// Kind is what happened.
+// Kind is the kind of an event.
 type Kind int
 
-// What happens to jobs, to what ran from the beginning, and to nodes.
+// The kinds of events of jobs, of initial units, and of nodes.
 const (
 	// Arrived is reported of every job.
 	Arrived Kind = iota
@@ -245,14 +249,15 @@ const (
 	// Evicted is reported when the preemption of a job with a grace begins. The job runs on until it is Preempted when the grace is over,
 	// Ended if it ends before, or Disrupted.
 	Evicted
-	// Disrupted is reported instead of Ended if a node was lost. A job waits again then, and keeps its place in the queue.
+	// Disrupted is reported instead of Ended if a node was lost. The job then waits again, and retains its place in the
+	// queue.
 	Disrupted
 	// Paused is reported instead of Disrupted if only the members on lost nodes are replaced. Joined follows when they are.
 	Paused
-	// Shrunk is reported when an elastic job loses members and goes on.
+	// Shrunk is reported when an elastic job loses members and continues.
 	Shrunk
-	// NodesFailed, NodesDrained and NodesCordoned are reported of nodes on which nothing starts until NodesReturned. What runs on
-	// NodesCordoned stays.
+	// NodesFailed, NodesDrained and NodesCordoned are reported of nodes on which nothing starts until NodesReturned.
+	// Running units on NodesCordoned stay.
 	NodesFailed
 	NodesDrained
 	NodesCordoned
@@ -260,7 +265,7 @@ const (
 	// Suspended is reported of a job that waits, and that does not from then on; Resumed when it waits again.
 	Suspended
 	Resumed
-	// Extended is not reported: the end of what ran from the beginning is not known any more.
+	// Extended is not reported: the end of an initial unit is no longer known.
 	Extended
 )
 
@@ -279,19 +284,20 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Event is something that happens to a job, to what ran from the beginning, or to nodes.
+// Event is an event of a job, of an initial unit, or of nodes.
 type Event struct {
-	// At is a second, Past how long after it the event happens.
+	// At is a second, Past the time after it at which the event happens.
 	At   int64
 	Past time.Duration
 	Kind Kind
-	// Job is an index into the scene's jobs, -1 for none. Running is one into what ran from the beginning, -1 for none.
+	// Job is an index into the scene's jobs, -1 for none. Running is one into the initial units, -1 for none.
 	Job, Running int
-	// Name is that of the job, or of what ran from the beginning.
+	// Name is that of the job, or of the initial unit.
 	Name string
-	// Placement is that of the job, of Started, Joined and Shrunk, or the leased place, of Kept. Members that run have their node.
+	// Placement is the job's for Started, Joined and Shrunk, and the leased place for Kept. Running members retain
+	// their node.
 	Placement topology.Placement
-	// Reserved is the instant of the lease, of Kept: Forever if it rests on guesses.
+	// Reserved is the instant of the lease, for Kept: Forever if it rests on guesses.
 	Reserved int64
 	// Nodes are those that failed, were drained or returned, or those that were lost, of Paused.
 	Nodes []int

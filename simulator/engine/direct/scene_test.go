@@ -30,7 +30,7 @@ func fleet(tb testing.TB, nodes, perRack int) direct.Scene {
 	return direct.Scene{Ledger: topology.Ledger{Tree: tree, Free: free, Total: free}}
 }
 
-// job is a gang of members with so many GPUs each, which comes at that instant and runs so long.
+// job is a gang of members with so many GPUs each, which arrives at that instant and runs so long.
 func job(name string, members int, gpus, arrives, runs int64) direct.Job {
 	g := topology.Gang{
 		Name: name, Members: make([]topology.Member, members),
@@ -45,7 +45,7 @@ func job(name string, members int, gpus, arrives, runs int64) direct.Job {
 	}
 }
 
-// promised lets a job say how long it runs at most.
+// promised sets the longest run time that a job declares.
 func promised(j direct.Job, atMost int64) direct.Job {
 	j.Promises = atMost
 	return j
@@ -63,7 +63,7 @@ func important(j direct.Job, priority int32) direct.Job {
 	return j
 }
 
-// story is what happens in a scene, line by line.
+// story lists the events of a scene, line by line.
 type story struct {
 	direct.Result
 	lines []string

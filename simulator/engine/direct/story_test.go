@@ -10,8 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Every scene is two nodes, and told in full.
-func TestStories(t *testing.T) {
+// Every scene is two nodes, and its events are listed in full.
+func TestEngine_TwoNodeScenes(t *testing.T) {
 	backfill := direct.Options{Discipline: direct.Backfill}
 	for name, c := range map[string]struct {
 		options direct.Options
@@ -202,8 +202,8 @@ func yielding(j direct.Job, saves int64) direct.Job {
 	return j
 }
 
-// What runs from the beginning ends when it really does, which those who decide do not know.
-func TestWhatRunsAlready(t *testing.T) {
+// A unit that runs from the beginning ends at its actual end, which schedulers do not know.
+func TestEngine_RunningUnitsEndAtActualEnd(t *testing.T) {
 	scene := fleet(t, 2, 2)
 	scene.Now = 1000
 	scene.Ledger.Free = []topology.Capacity{{0}, {4}}
@@ -245,7 +245,7 @@ func TestWhatRunsAlready(t *testing.T) {
 	}
 }
 
-func TestWrongScenes(t *testing.T) {
+func TestEngine_RefusesWrongScenes(t *testing.T) {
 	for name, spoil := range map[string]func(*direct.Scene){
 		"no fleet": func(s *direct.Scene) { s.Ledger = topology.Ledger{} },
 		"a node too many": func(s *direct.Scene) {
@@ -270,10 +270,11 @@ func TestWrongScenes(t *testing.T) {
 	}
 }
 
-// An elastic gang starts with three of its four members. The fourth waits in the gang's place in the queue, behind a more important gang and
-// before a later one, and joins the others. It ends with them; preempted, the gang waits whole. The lease of the later one rests on a guess,
-// as that of the surplus does from 60 on: it is open until that one is gone.
-func TestElasticGangs(t *testing.T) {
+// An elastic gang starts with three of its four members. The fourth waits in the gang's place in the queue, behind a
+// gang of higher priority and before a later one, and joins the others. It ends with them; preempted, the gang waits
+// whole. The lease of the later one rests on a guess, as that of the surplus does from 60 on: it is open until the
+// surplus has ended.
+func TestElasticGang_SurplusJoinsLater(t *testing.T) {
 	scene := fleet(t, 4, 4)
 	scene.Jobs = []direct.Job{
 		promised(job("runs", 1, 8, 0, 50), 50),
@@ -309,7 +310,7 @@ func TestElasticGangs(t *testing.T) {
 }
 
 // No member joins an elastic gang that leaves: its lease ends with its eviction.
-func TestElasticGangsThatLeave(t *testing.T) {
+func TestElasticGang_EvictedTakesNoMember(t *testing.T) {
 	scene := fleet(t, 3, 3)
 	grows := yielding(elastic(job("grows", 3, 8, 1, 100), 1), 0)
 	grows.Grace = 30
@@ -340,7 +341,7 @@ func TestElasticGangsThatLeave(t *testing.T) {
 
 // A node of the first one's place fails. When it is not back after the grace there is no place for the first one any more, and those that it
 // held up start.
-func TestStrictUntilThereIsNoPlace(t *testing.T) {
+func TestStrict_LiftedWhenNoPlaceIsLeft(t *testing.T) {
 	scene := fleet(t, 3, 3)
 	scene.Jobs = []direct.Job{
 		promised(job("runs", 1, 8, 0, 1000), 1000), job("large", 3, 8, 1, 10), job("small", 1, 8, 2, 10),

@@ -7,12 +7,12 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// tally counts what a result consists of.
+// tally accumulates the figures of a result.
 type tally struct {
 	jobs []Outcome
-	// all is how many accelerators the fleet has, used how many of them are held.
+	// all is the number of accelerators of the fleet, used that of those that are held.
 	all, used int64
-	// contended is how long at least one job waited, busy the accelerator-seconds that were in use meanwhile.
+	// contended is the time for which at least one job waited, busy the accelerator-seconds that were in use meanwhile.
 	contended, busy        int64
 	preemptions, decisions int
 	lost                   int64

@@ -10,7 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// The sizes of a trace's jobs in GPUs, and how many of a hundred jobs have each: most jobs are small, most of the work is not.
+// The sizes of a trace's jobs in GPUs, and the number of jobs in a hundred of each size: most jobs are small, most of
+// the work is not.
 func sizes() (gpus []int64, percent []int) {
 	return []int64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, []int{40, 10, 8, 18, 8, 6, 4, 3, 2, 1}
 }
@@ -47,7 +48,7 @@ func busy(scene direct.Scene, jobs int, load float64, seed uint64) direct.Scene 
 	return scene
 }
 
-// BenchmarkReplay plays a trace of load 1.2, in which nearly always somebody waits.
+// BenchmarkReplay plays a trace of load 1.2, in which jobs wait nearly always.
 func BenchmarkReplay(b *testing.B) {
 	for _, nodes := range []int{125, 250, 500, 1000} {
 		for _, discipline := range []direct.Discipline{direct.Promise, direct.Backfill, direct.Strict, direct.Greedy} {

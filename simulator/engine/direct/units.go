@@ -9,7 +9,7 @@ import (
 
 // addUnits puts a run among the running units: one, and one for each member that an elastic job can do without.
 func (p *player) addUnits(r *run) {
-	if r.job == nobody || !p.shrinks(r.job) {
+	if r.job == none || !p.shrinks(r.job) {
 		p.units.Add(r.unit)
 		return
 	}
@@ -36,9 +36,9 @@ func (p *player) addUnits(r *run) {
 	}
 }
 
-// removeUnits takes a run from the running units, and returns what it was there.
+// removeUnits removes a run from the running units, and returns its units.
 func (p *player) removeUnits(r *run) []*contention.Unit {
-	if r.job == nobody || !p.shrinks(r.job) {
+	if r.job == none || !p.shrinks(r.job) {
 		p.units.Remove(r.unit.ID)
 		return []*contention.Unit{r.unit}
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 )
 
-// use adds up what is in use, and for how long the small jobs wait, over the time from one instant to another.
+// use adds up the capacity in use, and the waits of the small jobs, over the time from one instant to another.
 type use struct {
 	scene    *scenario.Scenario
 	from, to time.Duration
@@ -43,8 +43,9 @@ func (u *use) Happens(e engine.Event) {
 	}
 }
 
-// One job whose end is not known runs on one GPU for ten days. A gang of all 64 nodes waits for it, and 2,000 jobs of a node arrive over two
-// days, each of which ends within an hour. With a place kept until the end comes, the fleet would be idle for ten days (issue 22).
+// One job with an unknown end runs on one GPU for ten days. A gang of all 64 nodes waits for it, and 2,000 jobs of a
+// node arrive over two days; each of them ends within an hour. With a place reserved until that end, the fleet would be
+// idle for ten days.
 func TestEngine_UnknownEndDoesNotIdleTheFleet(t *testing.T) {
 	const day, small = 24 * time.Hour, 2000
 	endless := comes("endless", 1, 0, int(10*day/time.Second), 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// victim is a gang that runs when an important one comes, and what is lost if it is ended.
+// victim is a gang that runs when a gang of high priority arrives, with the loss if it is preempted.
 type victim struct {
 	holds []topology.Held
 	start int64
@@ -37,7 +37,8 @@ func crowded(tb testing.TB, seed uint64) direct.Scene {
 	return scene
 }
 
-// preempted plays the scene until the important gang has started, and says who ran then and what was lost.
+// preempted plays the scene until the gang of high priority has started, and returns the gangs that ran then and the
+// loss.
 func preempted(tb testing.TB, scene direct.Scene) ([]victim, int64) {
 	tb.Helper()
 	var all []victim
@@ -102,8 +103,9 @@ func cheapest(tb testing.TB, scene direct.Scene, all []victim) int64 {
 	return best
 }
 
-// byImportance is the rule of in-tree preemption: all leave, and who is more important, which among equals is who started earlier,
-// comes back one after another if the gang still fits. In-tree it has to fit in the domain that was chosen first; here in any.
+// byImportance is the rule of in-tree preemption: all leave, and those of higher priority, among equals those that
+// started earlier, are put back one after another if the gang still fits. In-tree it has to fit in the domain that was
+// chosen first; here in any.
 func byImportance(tb testing.TB, scene direct.Scene, all []victim) int64 {
 	tb.Helper()
 	order := make([]int, len(all))
@@ -120,8 +122,8 @@ func byImportance(tb testing.TB, scene direct.Scene, all []victim) int64 {
 	return lostWith(all, gone)
 }
 
-// What is lost is the least that any set of victims loses. The rule of in-tree preemption loses more.
-func TestTheLeastIsLost(t *testing.T) {
+// The loss is the least of any set of victims. The rule of in-tree preemption loses more.
+func TestPreemption_LosesTheLeast(t *testing.T) {
 	var least, native int64
 	for seed := range uint64(100) {
 		scene := crowded(t, seed)
@@ -136,8 +138,8 @@ func TestTheLeastIsLost(t *testing.T) {
 	}
 }
 
-// BenchmarkPreemption compares what is lost in 500 crowded fleets with the least that could be, and with what the rule of in-tree
-// preemption loses. The time says nothing.
+// BenchmarkPreemption compares the losses in 500 crowded fleets with the least possible ones, and with those of in-tree
+// preemption. The time is not meaningful.
 func BenchmarkPreemption(b *testing.B) {
 	for b.Loop() {
 		var ours, native, least float64

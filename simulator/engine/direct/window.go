@@ -10,10 +10,10 @@ import (
 
 // limits are the numbers of Slurm's SchedulerParameters that decide here, in seconds but for tests.
 type limits struct {
-	// tests is bf_max_job_test: how many jobs a cycle looks at, in the order of the queue.
+	// tests is bf_max_job_test: the number of jobs that a cycle evaluates, in the order of the queue.
 	tests int
-	// interval is bf_interval: the least time between two cycles. resolution is bf_resolution: ends are rounded up to it. window is
-	// bf_window: how far ahead a job may be planned.
+	// interval is bf_interval: the least time between two cycles. resolution is bf_resolution: ends are rounded up to
+	// it. window is bf_window: the longest time ahead for which a job may be planned.
 	interval, resolution, window int64
 }
 
@@ -25,17 +25,18 @@ func slurmDefaults() limits {
 
 // windowed is the queue of Slurm: its main scheduler, and sched/backfill beside it.
 //
-// At each event the main scheduler starts jobs in order until one does not fit; all are in one partition, and nothing behind that one
-// starts (sched_config.html). The others are the business of backfill cycles, which a job may start in only if no job before it is
-// planned later because of it: each of the first jobs of the queue is planned at the earliest instant at which it has nodes for its
-// whole time limit, and keeps these against all behind it (bf_job_part_count_reserve=0). A job that would start beyond the window is
-// skipped and keeps nothing, so that it delays no other.
+// At each event the main scheduler starts jobs in order until one does not fit; all are in one partition, and nothing
+// behind that one starts (sched_config.html). Backfill cycles handle the others. A job may start in one only if this
+// delays the plan of no job before it: each of the first jobs of the queue is planned at the earliest instant at which
+// it has nodes for its whole time limit, and reserves these against all behind it (bf_job_part_count_reserve=0). A job
+// that would start beyond the window is skipped and reserves nothing, so that it delays no other.
 //
 // The time limit of a job is its declared bound. A job without one has none (partitions have no DefaultTime, and MaxTime is UNLIMITED by
 // default), so that neither its end nor anything behind it is inside the window.
 //
-// Cycles plan anew. One is due only after an event and if two jobs wait, since it finds nothing new otherwise, and runs at once if the last
-// is as long ago as the interval. Plans are made as far as the last job that fits now: what is planned behind it decides nothing, and is not seen.
+// Cycles plan anew. One is due only after an event and if two jobs wait, since it finds nothing new otherwise, and runs
+// at once if the last is as long ago as the interval. Plans extend to the last job that fits now: plans behind it
+// decide nothing, and are not visible.
 //
 // Not modeled: multifactor priorities, QOS and preemption (PreemptType=preempt/none is the default), several partitions, bf_max_time and
 // yields: a cycle takes no time.
@@ -46,9 +47,9 @@ type windowed struct {
 	// questions numbers the questions of all that ever waited.
 	questions map[string]int
 	now       int64
-	// main says that the main scheduler is due, blocked that the first job of the line does not fit.
+	// main is set if the main scheduler is due, blocked if the first job of the line does not fit.
 	main, blocked bool
-	// cycle says that a backfill cycle is due, from the instant next on.
+	// cycle is set if a backfill cycle is due, from the instant next on.
 	cycle bool
 	next  int64
 }
@@ -119,7 +120,7 @@ func (q *windowed) Turn(_ contention.ID, w *contention.World) []contention.Actio
 		out := q.schedule(w)
 		q.main, q.cycle = false, true
 		if len(out) > 0 {
-			return out // a cycle sees what has started
+			return out // a cycle sees the jobs that have started
 		}
 	}
 	if !q.cycle || q.now < q.next || len(q.line) < 2 {
@@ -140,7 +141,7 @@ func (q *windowed) Settle(w *contention.World) []contention.Action {
 // Waiting implements queue.
 func (q *windowed) Waiting() []contention.ID { return q.line.ids() }
 
-// Reason implements queue. It is OtherLease while a cycle is to come: time alone may let a job start then.
+// Reason implements queue. It is OtherLease while a cycle is due: time alone may let a job start then.
 func (q *windowed) Reason(id contention.ID) (contention.Wait, bool) {
 	for _, e := range q.line {
 		if e.ID == id && q.cycle {
@@ -177,7 +178,7 @@ func (q *windowed) schedule(w *contention.World) []contention.Action {
 	return out
 }
 
-// less returns the ledger without what is held.
+// less returns the ledger without the held capacity.
 func less(l topology.Ledger, holds []topology.Held) topology.Ledger {
 	l.Free = slices.Clone(l.Free)
 	for _, held := range holds {
@@ -217,7 +218,7 @@ func (q *windowed) backfill(w *contention.World) []contention.Action {
 	return out
 }
 
-// ending returns when what starts at an instant ends by its time limit; 0 is none.
+// ending returns the instant at which a job that starts at an instant reaches its time limit; 0 is none.
 func ending(at, limit int64) int64 {
 	if limit <= 0 || limit > math.MaxInt64-at {
 		return math.MaxInt64
@@ -225,7 +226,7 @@ func ending(at, limit int64) int64 {
 	return at + limit
 }
 
-// holdsOf returns what a placed gang takes.
+// holdsOf returns the capacity that a placed gang takes.
 func holdsOf(a contention.Answer) []topology.Held {
 	holds := make([]topology.Held, 0, len(a.Placement.Nodes))
 	for rank, node := range a.Placement.Nodes {

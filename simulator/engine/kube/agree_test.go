@@ -10,19 +10,19 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
-	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
 // The machine of the queue alone and the real scheduler with our plugins give equal events in every scenario.
-func TestEnginesAgreeAboutScenarios(t *testing.T) {
+func TestEnginesAgree_InNamedScenarios(t *testing.T) {
 	for _, of := range scenarios.All() {
 		t.Run(of.Name, func(t *testing.T) {
 			s, err := of.Build()
@@ -60,7 +60,7 @@ func TestEnginesAgree_Graces(t *testing.T) {
 	}
 }
 
-// They do if gangs that wait are suspended and come back.
+// They agree if waiting gangs are suspended and resumed.
 func TestEnginesAgree_Suspensions(t *testing.T) {
 	for seed := range *others {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestEnginesAgree_Suspensions(t *testing.T) {
 	}
 }
 
-// They do if most gangs are trials of sweeps with limits, some of which disagree.
+// They do if most gangs are trials of sweeps with limits, in part with different ones.
 func TestEnginesAgree_Sweeps(t *testing.T) {
 	for seed := range *others {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestEnginesAgree_Learns(t *testing.T) {
 	}
 }
 
-// compare plays a scenario with both engines. All events are equal: what happens, when, to which jobs, and on which node each rank is.
+// compare plays a scenario with both engines. All events are equal: kind, instant, jobs, and the node of each rank.
 // They are returned.
 func compare(t *testing.T, s *scenario.Scenario) []engine.Event {
 	t.Helper()
@@ -219,7 +219,7 @@ func equal(a, b engine.Event) bool {
 		slices.Equal(a.Nodes, b.Nodes)
 }
 
-// told are the events around one as text, with nodes.
+// told returns the events around one as text, with nodes.
 func told(s *scenario.Scenario, events []engine.Event, at int) string {
 	const around = 12
 	var lines []string

@@ -10,10 +10,10 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
 // racked is scheduler_perf's fleet: racks of 100 nodes with four cores.
@@ -29,7 +29,8 @@ spec:
     capacity: {cpu: 4, memory: 32Gi, nvidia.com/gpu: 8}
 `
 
-// gangs are so many, one a second, of pods that ask for a tenth of a core, in one rack each. None ends before all have come.
+// gangs are so many, one a second, of pods that request a tenth of a core, in one rack each. None ends before all have
+// arrived.
 func gangs(tb testing.TB, racks, n, size int) *scenario.Scenario {
 	tb.Helper()
 	f, err := fleet.Read("racked", []byte(fmt.Sprintf(racked, racks)))
@@ -50,7 +51,8 @@ func gangs(tb testing.TB, racks, n, size int) *scenario.Scenario {
 	return s
 }
 
-// BenchmarkReplay is how many pods a second the shipped profile places: DESIGN.md asks for 2,000 on 5,000 nodes.
+// BenchmarkReplay measures the pods per second that the shipped profile places: simulator/BENCH.md asks for 2,000 on
+// 5,000 nodes.
 func BenchmarkReplay(b *testing.B) {
 	for _, of := range []struct{ racks, gangs, size int }{
 		{50, 750, 4}, {50, 9, 1000}, {10, 750, 4}, {10, 3, 1000}, {40, 750, 4}, {40, 9, 1000}, {160, 750, 4}, {160, 9, 1000},
@@ -61,7 +63,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// BenchmarkNative is the stock profile, and ours beside it, on what the stock one can do in a while.
+// BenchmarkNative plays the stock profile, and ours beside it, with a load that the stock one can handle in a while.
 func BenchmarkNative(b *testing.B) {
 	for _, profile := range []kube.Profile{kube.Native, kube.Lockstep} {
 		b.Run(string(profile), func(b *testing.B) { replay(b, profile, 10, 50, 4) })
@@ -143,7 +145,7 @@ func replay(b *testing.B, profile kube.Profile, racks, n, size int) {
 	b.ReportMetric(pods/(processor(b)-used).Seconds(), "pods/cpu-s")
 }
 
-// processor is what the process has used of processors, garbage collection included: what can be compared on a machine that others
+// processor returns the processor time of the process, garbage collection included: it can be compared on a machine that others
 // use, too.
 func processor(b *testing.B) time.Duration {
 	b.Helper()

@@ -15,8 +15,8 @@ import (
 // bindingsName is the name of the plugin that follows bindings.
 const bindingsName = "FollowBindings"
 
-// bindings is a plugin that knows which pods are on their way to their nodes: the scheduler binds each in a goroutine of its own, and
-// the next step must not begin before all are done.
+// bindings is a plugin that tracks the pods on their way to their nodes: the scheduler binds each in a goroutine of its
+// own, and the next step must not begin before all are done.
 type bindings struct {
 	mu    sync.Mutex
 	empty *sync.Cond
@@ -41,7 +41,7 @@ func (b *bindings) make(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (*bindings) Name() string { return bindingsName }
 
-// Permit notes that a pod goes. It is not called while a group's cycle tries its members.
+// Permit notes that a pod is about to be bound. It is not called while a group's cycle tries its members.
 func (b *bindings) Permit(
 	_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string,
 ) (*fwk.Status, time.Duration) {
@@ -66,7 +66,7 @@ func (b *bindings) done(pod types.UID) {
 	}
 }
 
-// wait waits until nobody is on the way.
+// wait waits until no pod is on the way.
 func (b *bindings) wait() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -24,8 +24,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
-// client is a client of no API server. It writes down what is asked of it, for the world to do when the cycle is over: a handler
-// that is called in the middle of a cycle would change what the cycle looks at. Whatever else is asked fails.
+// client is a client without an API server. It records calls, which the world carries out when the cycle is over: a
+// handler that is called in the middle of a cycle would change the objects that the cycle reads. All other calls fail.
 type client struct {
 	kubernetes.Interface
 
@@ -34,7 +34,7 @@ type client struct {
 	made calls
 }
 
-// calls are what was asked of the client.
+// calls are the requests to the client.
 type calls struct {
 	bound     []bound
 	deleted   []types.NamespacedName
@@ -51,7 +51,7 @@ type nominated struct {
 	node string
 }
 
-// errNowhere is what every call gets that nobody expects.
+// errNowhere is the answer to every unexpected call.
 var errNowhere = errors.New("a scheduler that is played has no API server")
 
 // nowhere is a connection that leads nowhere.
@@ -68,7 +68,7 @@ func newClient(pods *stepped.Informer) (*client, error) {
 	return &client{Interface: none, pods: pods}, nil
 }
 
-// take returns what was asked since the last time. Calls of one kind are by name, since members are bound in
+// take returns the calls since the last take. Calls of one kind are sorted by name, since members are bound in
 // goroutines of their own.
 func (c *client) take() calls {
 	c.mu.Lock()
@@ -101,7 +101,7 @@ type coreClient struct {
 	of *client
 }
 
-// Pods offers what schedulers do to pods.
+// Pods offers the calls that schedulers make on pods.
 func (c coreClient) Pods(namespace string) corev1client.PodInterface {
 	return podClient{c.CoreV1Interface.Pods(namespace), namespace, c.of}
 }
@@ -125,7 +125,7 @@ func (p podClient) there(name string, uid *types.UID) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// Bind notes that a pod goes to its node.
+// Bind records the binding of a pod to its node.
 func (p podClient) Bind(_ context.Context, b *corev1.Binding, _ metav1.CreateOptions) error {
 	if _, err := p.there(b.Name, &b.UID); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (p podClient) Bind(_ context.Context, b *corev1.Binding, _ metav1.CreateOpt
 	return nil
 }
 
-// Delete notes that a pod goes.
+// Delete records the deletion of a pod.
 func (p podClient) Delete(_ context.Context, name string, o metav1.DeleteOptions) error {
 	var uid *types.UID
 	if o.Preconditions != nil {
@@ -152,9 +152,9 @@ func (p podClient) Delete(_ context.Context, name string, o metav1.DeleteOptions
 	return nil
 }
 
-// Patch notes nominations and conditions. Annotations are for people, and for controllers that are not here. Conditions are changed where
-// they lie: a handler that were told of them would do nothing, and the scheduler would write those that it does not find again for each
-// member at each refusal.
+// Patch records nominations and conditions. Annotations are for users, and for controllers that are not here.
+// Conditions are changed in place: a handler that receives them would do nothing, and the scheduler would write those
+// that it does not find again for each member at each refusal.
 func (p podClient) Patch(
 	_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
 ) (*corev1.Pod, error) {
@@ -215,7 +215,7 @@ type schedulingClient struct {
 	schedulingv1beta1client.SchedulingV1beta1Interface
 }
 
-// PodGroups offers what schedulers do to PodGroups.
+// PodGroups offers the calls that schedulers make on PodGroups.
 func (c schedulingClient) PodGroups(namespace string) schedulingv1beta1client.PodGroupInterface {
 	return groupClient{c.SchedulingV1beta1Interface.PodGroups(namespace)}
 }

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// crowd is a random workload for the default fleet, more than it can hold at once. Instants and durations are such that no two things
-// happen within a few seconds of each other, so that what engines do within a second is not mixed up.
+// crowd is a random workload for the default fleet, more than it can hold at once. Instants and durations are such that
+// no two events are within a few seconds of each other, so that the order of engines' events within a second is
+// unambiguous.
 func crowd(seed uint64, n int) trace.Trace {
 	chance := rand.New(rand.NewPCG(seed, 7))
 	levels := []string{"", rack, "tier-0", rack}

@@ -17,9 +17,9 @@ func (w *world) bindDaemon(i int) error {
 	w.starts++
 	j.runs, j.number, j.nodes, j.bound = true, w.starts, of.Bound, len(of.Bound)
 	w.quiet = w.clock.Now()
-	w.ends.add(end{at: w.since() + of.Duration, of: owner{i, engine.Nobody}, number: j.number, times: j.times})
+	w.ends.add(end{at: w.since() + of.Duration, of: owner{i, engine.None}, number: j.number, times: j.times})
 	w.watcher.Happens(engine.Event{
-		At: w.since(), Kind: engine.Started, Job: i, Running: engine.Nobody, Nodes: of.Bound,
+		At: w.since(), Kind: engine.Started, Job: i, Running: engine.None, Nodes: of.Bound,
 	})
 	now := metav1.NewTime(w.clock.Now())
 	for rank, node := range of.Bound {
@@ -31,7 +31,7 @@ func (w *world) bindDaemon(i int) error {
 		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
 		pod.Spec.NodeName, pod.Spec.RestartPolicy = w.scene.Ledger.Tree.Node(node), corev1.RestartPolicyAlways
 		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
-		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
+		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.None}, rank}
 		if err := w.pods.Add(pod); err != nil {
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 )
 
-// deliver carries out what was asked of the API server, and tells the scheduler of it. It reports whether there was anything.
+// deliver carries out the recorded API calls, and notifies the scheduler. It reports whether there were any.
 func (w *world) deliver() (bool, error) {
 	asked := w.client.take()
 	for _, b := range asked.bound {
@@ -47,7 +47,7 @@ func (w *world) bind(b bound) error {
 		return nil // it was deleted in the same cycle
 	}
 	now := metav1.NewTime(w.clock.Now())
-	placed := *pod // what is shared is not changed
+	placed := *pod // shared objects are not modified
 	placed.Spec.NodeName, placed.Status.NominatedNodeName = b.node, ""
 	placed.Status.Phase, placed.Status.StartTime = corev1.PodRunning, &now
 	if err := w.pods.Update(pod, touched(w, &placed)); err != nil {
@@ -57,7 +57,7 @@ func (w *world) bind(b bound) error {
 	return nil
 }
 
-// nominate writes down where a pod is to go when others have left.
+// nominate records the nominated node of a pod, which becomes free when others have left.
 func (w *world) nominate(n nominated) error {
 	pod, ok := stepped.Get[*corev1.Pod](w.pods, n.pod)
 	if !ok || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == n.node {
@@ -68,7 +68,8 @@ func (w *world) nominate(n nominated) error {
 	return w.pods.Update(pod, touched(w, &changed))
 }
 
-// evict ends those that lose a pod. A job whose pod is deleted ends whole and starts again; pods of nobody just go.
+// evict ends those that lose a pod. A job whose pod is deleted ends whole and starts again; pods without an owner are
+// only deleted.
 func (w *world) evict(asked calls) error {
 	victims := make(map[owner]bool)
 	for _, name := range asked.deleted {
@@ -85,7 +86,7 @@ func (w *world) evict(asked calls) error {
 		}
 	}
 	for _, who := range slices.SortedFunc(maps.Keys(victims), w.byStart) {
-		if who.job == engine.Nobody {
+		if who.job == engine.None {
 			if err := w.leave(who, engine.Preempted); err != nil {
 				return err
 			}
@@ -108,8 +109,8 @@ func (w *world) preempt(i int) error {
 		return w.again(i, engine.Preempted)
 	}
 	j.leaves, w.quiet = true, w.clock.Now()
-	w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Evicted, Job: i, Running: engine.Nobody})
-	w.ends.add(end{at: w.since() + grace, of: owner{i, engine.Nobody}, number: j.number, times: j.times, leaves: true})
+	w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Evicted, Job: i, Running: engine.None})
+	w.ends.add(end{at: w.since() + grace, of: owner{i, engine.None}, number: j.number, times: j.times, leaves: true})
 	for rank := range j.nodes {
 		if err := w.terminate(w.podOf(i, rank), grace); err != nil {
 			return err
@@ -119,7 +120,8 @@ func (w *world) preempt(i int) error {
 	return nil
 }
 
-// terminate deletes a pod as the API server does: one on a node has its grace, and one without a node is gone.
+// terminate deletes a pod as the API server does: one on a node has its grace, and one without a node is removed at
+// once.
 func (w *world) terminate(name types.NamespacedName, grace time.Duration) error {
 	pod, ok := stepped.Get[*corev1.Pod](w.pods, name)
 	if !ok {
@@ -128,13 +130,13 @@ func (w *world) terminate(name types.NamespacedName, grace time.Duration) error 
 	if pod.Spec.NodeName == "" {
 		return w.removePod(name)
 	}
-	changed := *pod // what is shared is not changed
+	changed := *pod // shared objects are not modified
 	changed.DeletionTimestamp = new(metav1.NewTime(w.clock.Now().Truncate(time.Second).Add(grace)))
 	changed.DeletionGracePeriodSeconds = new(int64(grace / time.Second))
 	return w.pods.Update(pod, touched(w, &changed))
 }
 
-// kept is what was reported of a job's closed lease.
+// kept is the report of a job's closed lease.
 type kept struct {
 	nodes []int
 	from  time.Duration
@@ -149,7 +151,7 @@ func (w *world) reportKept() {
 	now := make(map[int]kept)
 	for _, l := range w.parts.waiting.Leases() {
 		who, ok := w.byGroup[l.Owner]
-		if !ok || who.job == engine.Nobody || l.Lease.Open || l.Lease.Reason != contention.Head {
+		if !ok || who.job == engine.None || l.Lease.Open || l.Lease.Reason != contention.Head {
 			continue
 		}
 		k := kept{from: scenario.Forever}
@@ -167,7 +169,7 @@ func (w *world) reportKept() {
 			continue
 		}
 		w.watcher.Happens(engine.Event{
-			At: w.since(), Kind: engine.Kept, Job: who.job, Running: engine.Nobody, Nodes: k.nodes, From: k.from,
+			At: w.since(), Kind: engine.Kept, Job: who.job, Running: engine.None, Nodes: k.nodes, From: k.from,
 		})
 	}
 	w.kept = now

@@ -8,14 +8,14 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
 )
 
-// Profile says which scheduler plays.
+// Profile selects the scheduler that plays.
 type Profile string
 
 const (
@@ -25,19 +25,19 @@ const (
 	Native Profile = "native-tas"
 )
 
-// Options are how an engine plays.
+// Options configure how an engine plays.
 type Options struct {
 	Profile Profile
 	// Learns has the scheduler learn run times (GangPlacementArgs.LearnRunTimes), as direct.Options.Learns; of Lockstep only.
 	Learns bool
 	// Discipline is that of package config in which Lockstep's entities start, "" for the shipped profile's.
 	Discipline string
-	// Clock is for what decisions cost; no event depends on it.
+	// Clock measures the cost of decisions; no event depends on it.
 	Clock clock.PassiveClock
 }
 
 // New makes an engine. It sets the feature gates of the process, which are the same for all profiles; two engines may play at
-// once, but nobody else in the process may want other gates.
+// once, but no other code of the process may want other gates.
 func New(o Options) (engine.Engine, error) {
 	if o.Profile != Lockstep && o.Profile != Native {
 		return nil, &badinput.Error{
@@ -59,7 +59,7 @@ func New(o Options) (engine.Engine, error) {
 
 type player struct{ options Options }
 
-// Run implements engine.Engine. The context is looked at between instants.
+// Run implements engine.Engine. The context is checked between instants.
 func (p *player) Run(ctx context.Context, s *scenario.Scenario, w engine.Watcher) error {
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	defer cancel()

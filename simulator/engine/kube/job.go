@@ -10,19 +10,19 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// job is what became of a job.
+// job is the state of a job.
 type job struct {
 	// given has the job's objects in the snapshot; none for a job of a trace.
 	given importer.Workload
-	// times is how often it arrived: once, and once more each time it was preempted or disrupted.
+	// times counts its arrivals: once, and once more each time it was preempted or disrupted.
 	times int
 	// group is its PodGroup, nil for a pod in none; promised says that it has an expected end.
 	group    *schedulingv1beta1.PodGroup
@@ -35,16 +35,16 @@ type job struct {
 	waits, runs bool
 	// leaves is set from its eviction until its grace is over.
 	leaves bool
-	// nodes are those of its ranks, Nobody for a rank without one; there are bound of them, and fresh are those bound just now.
+	// nodes are those of its ranks, -1 for a rank without one; there are bound of them, and fresh are those bound just now.
 	nodes        []int
 	bound, fresh int
 	// number counts the starts of all jobs.
 	number int
-	// progress is what its runs have done.
+	// progress is the work of its runs.
 	progress cost.Progress
 }
 
-// running is what became of something that runs from the beginning.
+// running is the state of a unit that runs from the beginning.
 type running struct {
 	until time.Duration
 	over  bool
@@ -55,17 +55,17 @@ func (w *world) submit(i int) error {
 	j := &w.jobs[i]
 	j.times++
 	j.waits, j.runs, j.leaves, j.bound, j.fresh = true, false, false, 0, 0
-	j.nodes = slices.Repeat([]int{engine.Nobody}, len(w.scene.Jobs[i].Gang.Members))
+	j.nodes = slices.Repeat([]int{engine.None}, len(w.scene.Jobs[i].Gang.Members))
 	w.waiting++
 	w.fresh = append(w.fresh, i)
 	w.quiet = w.clock.Now()
 	group, pods := w.objects(i)
 	j.group, j.promised = nil, false
 	for rank, pod := range pods {
-		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.Nobody}, rank}
+		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.None}, rank}
 	}
-	// The controller makes the PodGroup first. In-tree, each pod that comes after it is a pass over those before it; if the pods
-	// come first there is one pass less, with the same outcome.
+	// The controller makes the PodGroup first. In-tree, each pod that is created after it causes a pass over those
+	// before it; with the pods first there is one pass less, with the same outcome.
 	early, late := pods[:0], pods
 	if w.options.Profile == Native {
 		early, late = pods, nil
@@ -89,9 +89,10 @@ func (w *world) submit(i int) error {
 	return nil
 }
 
-// promise says on the PodGroups of waiting jobs that have an estimate when each would end if it started now. Trainers report what
-// remains when they run, so nothing is said of the time that it waited. The objects are changed where they lie: an update would bring
-// gangs into the queue that are in it already, and no other goroutine is at work.
+// promise writes on the PodGroups of waiting jobs that have an estimate the instant at which each would end if it
+// started now. Trainers report the remaining time when they run, so the time that it waited is not mentioned. The
+// objects are changed in place: an update would add gangs to the queue that are in it already, and no other goroutine
+// is at work.
 func (w *world) promise() {
 	now := w.since().Truncate(time.Second)
 	fresh := w.promised != now
@@ -104,7 +105,7 @@ func (w *world) promise() {
 	}
 }
 
-// least is with how many members a job starts.
+// least is the number of members with which a job starts.
 func (w *world) least(i int) int {
 	if w.elastic(i) {
 		return w.scene.Jobs[i].Min
@@ -121,12 +122,12 @@ func (w *world) elastic(i int) bool {
 // binds takes note of a member that has its node.
 func (w *world) binds(pod *corev1.Pod) {
 	of, ok := w.seats[stepped.NameOf(pod)]
-	if !ok || of.job == engine.Nobody {
+	if !ok || of.job == engine.None {
 		return
 	}
 	at, known := w.scene.Ledger.Tree.Index(pod.Spec.NodeName)
 	j := &w.jobs[of.job]
-	if !known || j.nodes[of.rank] != engine.Nobody {
+	if !known || j.nodes[of.rank] != engine.None {
 		return
 	}
 	j.nodes[of.rank] = at
@@ -146,7 +147,7 @@ func (w *world) begin(i int) error {
 	}
 	nodes := make([]int, 0, j.bound)
 	for rank, at := range j.nodes {
-		if at != engine.Nobody {
+		if at != engine.None {
 			nodes = append(nodes, at)
 			continue
 		}
@@ -163,15 +164,15 @@ func (w *world) begin(i int) error {
 		w.waiting--
 		w.starts++
 		j.runs, j.waits, j.number = true, false, w.starts
-		w.ends.add(end{at: now + w.takes(i, nodes), of: owner{i, engine.Nobody}, number: j.number, times: j.times})
+		w.ends.add(end{at: now + w.takes(i, nodes), of: owner{i, engine.None}, number: j.number, times: j.times})
 	}
 	w.quiet = w.clock.Now()
-	w.watcher.Happens(engine.Event{At: now, Kind: kind, Job: i, Running: engine.Nobody, Nodes: nodes})
+	w.watcher.Happens(engine.Event{At: now, Kind: kind, Job: i, Running: engine.None, Nodes: nodes})
 	w.clock.Nudge()
 	return nil
 }
 
-// takes begins a run of a job on these nodes, and returns how long it takes.
+// takes begins a run of a job on these nodes, and returns its duration.
 func (w *world) takes(i int, nodes []int) time.Duration {
 	of, progress := &w.scene.Jobs[i], &w.jobs[i].progress
 	if of.Duration == scenario.Forever || w.scene.Options.Costs.Off() {
@@ -186,7 +187,7 @@ func (w *world) takes(i int, nodes []int) time.Duration {
 func (w *world) leave(who owner, kind engine.Kind) error {
 	w.quiet = w.clock.Now()
 	w.watcher.Happens(engine.Event{At: w.since(), Kind: kind, Job: who.job, Running: who.running})
-	if who.job == engine.Nobody {
+	if who.job == engine.None {
 		r := w.given.Running[who.running]
 		w.running[who.running].over = true
 		for _, pod := range r.Pods {
@@ -227,7 +228,7 @@ func (w *world) succeed(i int) error {
 		if !ok || pod.Spec.NodeName == "" {
 			continue
 		}
-		ended := *pod // what is shared is not changed
+		ended := *pod // shared objects are not modified
 		ended.Status.Phase = corev1.PodSucceeded
 		if err := w.pods.Update(pod, touched(w, &ended)); err != nil {
 			return err
@@ -253,27 +254,27 @@ func (w *world) removeGroup(name types.NamespacedName) error {
 
 // isOver reports whether an end is of a start that is over already.
 func (w *world) isOver(e end) bool {
-	if e.of.job == engine.Nobody {
+	if e.of.job == engine.None {
 		return w.running[e.of.running].over
 	}
 	j := &w.jobs[e.of.job]
 	return !j.runs || j.times != e.times
 }
 
-// end is when something ends that runs, or leaves.
+// end is the time at which a unit ends, or leaves.
 type end struct {
 	at time.Duration
 	of owner
-	// number is the job's, 0 of what ran from the beginning.
+	// number is the job's, 0 for an initial unit.
 	number int
 	// times is the job's when it started.
 	times int
-	// leaves says that the grace of an eviction is over.
+	// leaves is set if the grace of an eviction is over.
 	leaves bool
 }
 
-// agenda is a heap of ends: by instant, then what ran from the beginning, then jobs in the order of their starts. A job that ends when its
-// grace is over leaves.
+// agenda is a heap of ends: by instant, then initial units, then jobs in the order of their starts. A job that ends
+// when its grace is over leaves.
 type agenda []end
 
 func (a *agenda) add(e end) { heap.Push(a, e) }
@@ -296,7 +297,7 @@ func (a *agenda) Swap(i, j int) { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
 
 // Push is for package heap.
 func (a *agenda) Push(x any) {
-	e, _ := x.(end) // nobody pushes anything else
+	e, _ := x.(end) // nothing else is pushed
 	*a = append(*a, e)
 }
 

@@ -17,14 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 	"github.com/lockstep-project/lockstep/topology"
+	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
-// usualPods is how many pods a node takes that does not say, as scenarios count.
+// usualPods is the number of pods that a node takes that states none, as scenarios count.
 const usualPods = 110
 
-// nodeOf is a node of the scenario as schedulers see it: also who looks at single labels finds what the tree is made of.
+// nodeOf returns a node of the scenario as schedulers see it. It carries each label that the tree is built of, for
+// schedulers that look at single labels.
 func (w *world) nodeOf(at int, discovered map[string]bool) *corev1.Node {
 	node := w.given.Nodes[at].DeepCopy()
 	labels := topology.WithClique(topology.Node{Name: node.Name, Labels: node.Labels}, discovered).Labels
@@ -69,7 +71,7 @@ func (w *world) podOf(i, rank int) types.NamespacedName {
 	}
 }
 
-// objects is what the controller makes of a job: its PodGroup, nil for a pod in none, and its pods in rank order.
+// objects returns the controller's objects of a job: its PodGroup, nil for a pod in none, and its pods in rank order.
 func (w *world) objects(i int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	of := &w.scene.Jobs[i]
 	group := w.groupFor(i)
@@ -80,7 +82,7 @@ func (w *world) objects(i int) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	return group, pods
 }
 
-// meta is the metadata of an object of a job that comes now. An object that comes again is another one.
+// meta returns the metadata of an object of a job that is created now. An object that is created again has another UID.
 func (w *world) meta(i int, name types.NamespacedName) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: name.Namespace, Name: name.Name,
@@ -95,10 +97,10 @@ func (w *world) groupFor(i int) *schedulingv1beta1.PodGroup {
 		return nil
 	}
 	group := &schedulingv1beta1.PodGroup{}
-	if given.Group != nil { // of a snapshot: it says itself what it wants
+	if given.Group != nil { // a snapshot's group carries its own request
 		group.Spec, group.Annotations = *given.Group.Spec.DeepCopy(), maps.Clone(given.Group.Annotations)
 		group.Labels = maps.Clone(given.Group.Labels)
-		delete(group.Annotations, topology.AnnotationLateMembers) // they come with the others
+		delete(group.Annotations, topology.AnnotationLateMembers) // they are created with the others
 	} else {
 		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{}
 		group.Annotations = wishes(of.Gang)
@@ -171,7 +173,7 @@ func protectedClass() *schedulingv1.PriorityClass {
 	}}
 }
 
-// leaveAtOnce gives a pod no time to leave its node once it has to. Nobody may preempt it.
+// leaveAtOnce gives a pod no time to leave its node once it has to. It may not be preempted.
 func leaveAtOnce(pod *corev1.Pod) {
 	pod.Spec.TerminationGracePeriodSeconds, pod.Spec.PriorityClassName = new(int64), protected
 }
@@ -200,6 +202,9 @@ func wishes(g topology.Gang) map[string]string {
 	text(topology.AnnotationSpreadTopology, g.Spread.Level)
 	number(topology.AnnotationSpares, g.Spares.Nodes)
 	number(topology.AnnotationMaxPerNode, g.PerNode)
+	if g.Box != (grid.Size{}) {
+		out[topology.AnnotationTorusBox] = g.Box.String()
+	}
 	return out
 }
 

@@ -14,22 +14,22 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
 const (
-	// look is how often the scheduler looks at those that wait for no reason, as long as somebody waits.
+	// look is the interval at which the scheduler evaluates those that wait for no reason, as long as there are any.
 	look = 30 * time.Second
-	// patience is how long those that wait are waited for after the last thing that could let one of them start: longer
-	// than the longest pause of a gang of 4,096 in the stock profile, and than the five minutes after which all are tried.
+	// patience is the time to wait for waiting jobs after the last event that could let one of them start: longer than the
+	// longest pause of a gang of 4,096 in the stock profile, and than the five minutes after which all are tried.
 	patience = 15 * time.Minute
-	// restless is how many cycles at one instant, none of which places anybody, are a fault.
+	// restless is the number of cycles at one instant without a placement that is a fault.
 	restless = 1_000_000
 )
 
-// play goes from instant to instant until nothing is left that can happen.
+// play advances from instant to instant until no event is left.
 func (w *world) play(ctx context.Context) error {
 	for ctx.Err() == nil {
 		at, ok := w.next()
@@ -49,7 +49,7 @@ func (w *world) play(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// next is the next instant at which anything is due; false if nothing is left to come that could change anything.
+// next is the next instant at which anything is due; false if no pending event could change anything.
 func (w *world) next() (time.Time, bool) {
 	var first time.Time
 	earliest := func(at time.Time) {
@@ -96,7 +96,7 @@ func (w *world) membersWait() bool {
 	return false
 }
 
-// happen lets happen what the scenario has due: ends, then events of nodes, then submissions.
+// happen plays the due events of the scenario: ends, then events of nodes, then submissions.
 func (w *world) happen() error {
 	now := w.clock.Since(w.scene.Begin)
 	for len(w.ends) > 0 && w.ends[0].at <= now {
@@ -125,7 +125,7 @@ func (w *world) happen() error {
 	}
 	slices.SortFunc(arrive, w.byOrder)
 	for _, i := range arrive {
-		w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Submitted, Job: i, Running: engine.Nobody})
+		w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Submitted, Job: i, Running: engine.None})
 		arrives := w.submit
 		if w.scene.Jobs[i].Bound != nil {
 			arrives = w.bindDaemon
@@ -158,7 +158,8 @@ func (w *world) carryOut(e scenario.Event) error {
 	}
 }
 
-// changeNodes lets nodes fail, drain, be cordoned or return. Who has a pod on one that goes loses all of them, and waits again.
+// changeNodes makes nodes fail, drain, be cordoned or return. A job with a pod on a lost node loses all its pods, and
+// waits again.
 func (w *world) changeNodes(e scenario.Event) error {
 	kinds := map[trace.Kind]engine.Kind{
 		trace.Fail: engine.NodesFailed, trace.Drain: engine.NodesDrained, trace.Return: engine.NodesReturned,
@@ -170,7 +171,7 @@ func (w *world) changeNodes(e scenario.Event) error {
 	}
 	w.quiet = w.clock.Now()
 	w.watcher.Happens(engine.Event{
-		At: w.since(), Kind: kind, Job: engine.Nobody, Running: engine.Nobody, Nodes: e.Nodes,
+		At: w.since(), Kind: kind, Job: engine.None, Running: engine.None, Nodes: e.Nodes,
 	})
 	goes := kind != engine.NodesReturned
 	for _, at := range e.Nodes {
@@ -178,7 +179,7 @@ func (w *world) changeNodes(e scenario.Event) error {
 		if !ok {
 			return fmt.Errorf("playing an event of nodes: %s is gone", w.scene.Ledger.Tree.Node(at))
 		}
-		changed := *node // what is shared is not changed
+		changed := *node // shared objects are not modified
 		changed.Spec.Unschedulable = goes || w.scene.Closed[at]
 		if err := w.nodes.Update(node, touched(w, &changed)); err != nil {
 			return err
@@ -215,7 +216,7 @@ func (w *world) disrupt(nodes []int) error {
 			return ok && on(at)
 		})
 		if holds && !w.running[i].over {
-			if err := w.leave(owner{engine.Nobody, i}, engine.Disrupted); err != nil {
+			if err := w.leave(owner{engine.None, i}, engine.Disrupted); err != nil {
 				return err
 			}
 		}
@@ -223,7 +224,7 @@ func (w *world) disrupt(nodes []int) error {
 	var lost []owner
 	for i := range w.jobs[:w.submitted] {
 		if w.jobs[i].runs && w.scene.Jobs[i].Bound == nil && slices.ContainsFunc(w.jobs[i].nodes, on) {
-			lost = append(lost, owner{i, engine.Nobody})
+			lost = append(lost, owner{i, engine.None})
 		}
 	}
 	slices.SortFunc(lost, w.byStart)
@@ -237,13 +238,13 @@ func (w *world) disrupt(nodes []int) error {
 
 // again has a job leave and wait once more.
 func (w *world) again(i int, kind engine.Kind) error {
-	if err := w.leave(owner{i, engine.Nobody}, kind); err != nil {
+	if err := w.leave(owner{i, engine.None}, kind); err != nil {
 		return err
 	}
 	return w.submit(i)
 }
 
-// bringBack does what the scheduling queue's own goroutines do by the machine's clock.
+// bringBack does the work of the scheduling queue's own goroutines, which follow the machine's clock.
 func (w *world) bringBack() {
 	now := w.clock.Now()
 	w.queue.FlushPaused(w.logger)
@@ -256,7 +257,7 @@ func (w *world) bringBack() {
 var errRestless = errors.New(
 	"the scheduler does not come to rest at one instant")
 
-// settle does what is to be done at this instant until nothing is.
+// settle does the work that is due at this instant until none is left.
 func (w *world) settle(ctx context.Context) error {
 	for cycles := 0; ctx.Err() == nil; cycles++ {
 		if cycles > restless {
@@ -294,7 +295,7 @@ func (w *world) cycle(ctx context.Context) error {
 		return nil
 	}
 	who, ok := w.byGroup[types.NamespacedName{Namespace: group.GetNamespace(), Name: group.GetName()}]
-	waited := ok && who.job != engine.Nobody && w.jobs[who.job].waits
+	waited := ok && who.job != engine.None && w.jobs[who.job].waits
 	_, err := w.deliver()
 	decision := engine.Decision{Took: took, Members: group.Size()}
 	if waited {
@@ -311,7 +312,7 @@ func (w *world) report() {
 	slices.SortFunc(w.fresh, w.byOrder)
 	for _, i := range slices.Compact(w.fresh) {
 		if w.jobs[i].waits {
-			w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Refused, Job: i, Running: engine.Nobody})
+			w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Refused, Job: i, Running: engine.None})
 		}
 	}
 	w.fresh = w.fresh[:0]

@@ -41,7 +41,7 @@ profiles:
 // nativeName is the schedulerName of the pods that the stock profile schedules.
 const nativeName = "native-tas"
 
-// parts are what a scheduler is made of.
+// parts are those of a scheduler.
 type parts struct {
 	config   *schedulerconfig.KubeSchedulerConfiguration
 	registry frameworkruntime.Registry

@@ -15,10 +15,10 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
-	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -43,7 +43,8 @@ const sentinel = "sentinel"
 // endless exceeds all run times and instants of scripts.
 const endless = 365 * 24 * time.Hour
 
-// scenarioOf returns the scenario of a scene: a snapshot of a cluster with what runs there, and a trace of what arrives.
+// scenarioOf returns the scenario of a scene: a snapshot of a cluster with its running units, and a trace of the jobs
+// that arrive.
 func scenarioOf(t *testing.T, s contentiontest.Scene, until int64) played {
 	t.Helper()
 	p := played{Scene: s, until: until, begin: until}

@@ -10,11 +10,12 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/scheduler/contention/contentiontest"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// rules checks what can be seen in an engine's events of the invariants. Of the machine it takes when leases opened, which no event says.
+// rules checks those invariants that are visible in an engine's events. From the machine it takes the instants at which
+// leases opened, which no event has.
 //
 //   - No start overbooks a node, or is on a node that is away.
 //   - A job leaves for another one only if it is preemptible and a job of strictly higher priority waits.
@@ -35,7 +36,7 @@ type rules struct {
 	leases map[int]engine.Event
 	// ended are the units of the beginning that have ended.
 	ended map[int]bool
-	// queued is when jobs were resumed last.
+	// queued holds the last time of the resumption of jobs.
 	queued map[int]time.Duration
 	// opened are the owners of leases that opened, by instant of the script.
 	opened map[int64][]string
@@ -127,7 +128,7 @@ func (r *rules) starts(e engine.Event, later map[int]engine.Event) {
 	r.runs[e.Job] = e.Nodes
 	for owner, lease := range r.leases {
 		if moved, moves := later[owner]; moves && moved.From > lease.From {
-			lease = moved // by what happened at this instant: rule 4
+			lease = moved // by the events of this instant: rule 4
 		} else if moves {
 			continue
 		}
@@ -160,8 +161,8 @@ func (r *rules) respects(e engine.Event, fresh []int, lease engine.Event) {
 	}
 }
 
-// spares reports whether a leased node has room for the members that start there beside those of the owner, when the lease's instant comes.
-// Jobs that run are taken to stay.
+// spares reports whether a leased node has room for the members that start there beside those of the owner, at the
+// lease's instant. Running jobs are assumed to stay.
 func (r *rules) spares(job, owner *scenario.Job, fresh []int, node int, lease engine.Event) bool {
 	then := slices.Clone(r.free[node])
 	for i := range r.p.of.Running {
@@ -190,7 +191,7 @@ func (r *rules) spares(job, owner *scenario.Job, fresh []int, node int, lease en
 	return true
 }
 
-// take takes what a member needs of a node; sign -1 gives it back.
+// take takes a member's demand from a node; sign -1 gives it back.
 func (r *rules) take(e engine.Event, node int, sign int64) {
 	for i, amount := range r.p.of.Jobs[e.Job].Gang.Shapes[0].Demand {
 		if r.free[node][i] -= sign * amount; r.free[node][i] < 0 {
@@ -199,9 +200,9 @@ func (r *rules) take(e engine.Event, node int, sign int64) {
 	}
 }
 
-// ends gives back what a job or what ran from the beginning held.
+// ends gives back the capacity that a job or an initial unit held.
 func (r *rules) ends(e engine.Event) {
-	if e.Running != engine.Nobody {
+	if e.Running != engine.None {
 		r.ended[e.Running] = true
 		for _, held := range r.p.of.Running[e.Running].Holds {
 			for i, amount := range held.Demand {

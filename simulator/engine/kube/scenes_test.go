@@ -21,15 +21,15 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
 	"github.com/lockstep-project/lockstep/simulator/engine/scenetest"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 )
 
 const scenesFolder = "../../../scheduler/contention/testdata/scenes"
 
-// unplayed names the scenes that engines do not play: what a scenario cannot express, and the test that covers the scene on the real
-// scheduler.
+// unplayed names the scenes that engines do not play: the part that a scenario cannot express, and the test that covers
+// the scene on the real scheduler.
 func unplayed() map[string]string {
-	const shrinks = "members that leave alone: the engine takes whole jobs away; scheduler/gangpreemption TestElasticGangShrinksAndGrows"
+	const shrinks = "members that leave alone: the engine takes whole jobs away; scheduler/gangpreemption TestElasticGang_ShrinksAndGrows"
 	return map[string]string{
 		"09_move.txt":                     "hold: jobs of a scenario lose all members or none; scheduler/waiting TestReservation_OfAMoveExpires",
 		"53_elastic_shrinks.txt":          shrinks,
@@ -39,19 +39,21 @@ func unplayed() map[string]string {
 		"46_preemption_of_savers.txt":     "checkpoints: no trace has any",
 		"43_outranked.txt":                "hold: jobs of a scenario lose no members by themselves",
 		"44_unearned.txt":                 "hold: jobs of a scenario lose no members by themselves; scheduler/gangqueue TestGangQueue_PlacesOfGangsThatHardlyRan",
-		"42_crash_in_a_place.txt":         "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestOtherDevicesOfAKeptPlaceAreKeptToo",
+		"42_crash_in_a_place.txt":         "hold: jobs of a scenario lose no members by themselves; scheduler/devices TestReservation_CoversDevicesOfOtherClaims",
 		"59_sweep_lost_rank.txt":          "finish: jobs of a scenario end by themselves only; scheduler/waiting TestSweep_LostTrialKeepsItsTurn",
 		"10_rank_exits.txt": "hold: jobs of a scenario lose all members or none; scheduler/gangplacement " +
-			"TestSeveralLostMembersComeBackByOnePlan has the part that lost members come back, and scheduler/gangqueue " +
+			"TestReplacement_SeveralMembersByOnePlan has the part that lost members come back, and scheduler/gangqueue " +
 			"TestGangQueue_PlacesOfLostMembers that a younger gang waits meanwhile",
 		"11_stuck_start.txt": "stall: members of an engine's jobs start at once; scheduler/incompletegangs " +
-			"TestGangThatDoesNotBecomeWholeIsEvicted",
+			"TestIncompleteGangs_EvictedAfterGrace",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
-			"TestPlaceOfALateMemberIsHeld",
+			"TestLateMembers_LauncherPlaceIsReserved",
+		"62_fail_over.txt": "fail-over: a scenario is played by one scheduler; scheduler/waiting TestFailover_ReservedPlaceSurvives, " +
+			"and the stored evictions in scheduler/contention TestMachine_SurvivesFailOver",
 	}
 }
 
-// inexpressible returns what a scenario cannot express of a scene, "" for nothing.
+// inexpressible returns the part of a scene that a scenario cannot express, "" for none.
 func inexpressible(s contentiontest.Scene) string {
 	for _, e := range s.Events {
 		switch e.Kind {
@@ -164,7 +166,8 @@ func (p played) compareMoves(player *contentiontest.Player, moves []contentionte
 	return ""
 }
 
-// first returns the first instant at which the player does anything: what runs when the scene begins waits for it with its surplus.
+// first returns the first instant at which the player does anything: units that run when the scene begins wait for it
+// with their surplus.
 func (p played) first() int64 {
 	first := p.until
 	for _, j := range p.Jobs {
@@ -206,7 +209,7 @@ func (p played) run(t *testing.T, e engine.Engine) []engine.Event {
 	return together(c.events)
 }
 
-// moves returns what events say as moves. What the scene has running at its beginning does not start.
+// moves converts events to moves. The scene's initial runs do not start.
 func (p played) moves(t *testing.T, events []engine.Event) []contentiontest.Move {
 	t.Helper()
 	begun, runs := make(map[string][]int), make(map[string][]int)
@@ -254,16 +257,16 @@ func (p played) moves(t *testing.T, events []engine.Event) []contentiontest.Move
 // name returns the job of an event as the script names it.
 func (p played) name(e engine.Event) string {
 	switch {
-	case e.Job != engine.Nobody:
+	case e.Job != engine.None:
 		return p.of.Jobs[e.Job].ID
-	case e.Running != engine.Nobody:
+	case e.Running != engine.None:
 		return strings.TrimPrefix(p.of.Running[e.Running].Name, "default/")
 	}
 	return ""
 }
 
-// ordered puts moves of one instant in the order of their kinds, and all but starts in that of names: what ends at one instant ends at once.
-// Of the leases of a job at one instant the last counts.
+// ordered puts moves of one instant in the order of their kinds, and all but starts in that of names: units of one
+// instant end at once. Of the leases of a job at one instant the last counts.
 func ordered(moves []contentiontest.Move) []contentiontest.Move {
 	kinds := []contentiontest.MoveKind{
 		contentiontest.Ends, contentiontest.Leaves, contentiontest.Evicts, contentiontest.Starts,

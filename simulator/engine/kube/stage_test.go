@@ -13,10 +13,10 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
 var (
@@ -63,7 +63,7 @@ func set(tb testing.TB, name string, options scenario.Options, t trace.Trace) *s
 	return s
 }
 
-// record is what an engine told.
+// record holds the reports of an engine.
 type record struct {
 	events    []engine.Event
 	decisions []engine.Decision
@@ -100,7 +100,7 @@ func run(ctx context.Context, tb testing.TB, s *scenario.Scenario, e engine.Engi
 	return r
 }
 
-// story is the events as lines, but for Kept and Refused: when, what, who.
+// story is the events as lines, but for Kept and Refused: the instant, the kind and the job.
 func (r *record) story(s *scenario.Scenario) []string {
 	var lines []string
 	for _, e := range r.events {
@@ -115,15 +115,15 @@ func (r *record) story(s *scenario.Scenario) []string {
 func line(s *scenario.Scenario, e engine.Event) string {
 	who := ""
 	switch {
-	case e.Job != engine.Nobody:
+	case e.Job != engine.None:
 		who = " " + s.Jobs[e.Job].ID
-	case e.Running != engine.Nobody:
+	case e.Running != engine.None:
 		who = " " + s.Running[e.Running].Name
 	}
 	return fmt.Sprintf("%s %s%s", e.At, e.Kind, who)
 }
 
-// expect compares a story with what is expected, line by line.
+// expect compares a story with the expected one, line by line.
 func expect(t *testing.T, got []string, want string) {
 	t.Helper()
 	if text := strings.Join(got, "\n"); text != strings.TrimSpace(want) {

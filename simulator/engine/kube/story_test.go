@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-func TestGangsStartAndEnd(t *testing.T) {
+func TestEngine_GangsStartAndEnd(t *testing.T) {
 	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
 		within(rack, whole("a", 0, time.Minute, 18)), whole("b", 10*time.Second, time.Minute, 2),
 	}})
@@ -54,8 +54,9 @@ func TestGangsStartAndEnd(t *testing.T) {
 	}
 }
 
-// What becomes free is gathered for 50 ms before those that wait are asked. The stock scheduler looks at them when their pause is over.
-func TestAGangWaitsForRoom(t *testing.T) {
+// Freed capacity is gathered for 50 ms before waiting gangs are evaluated. The stock scheduler looks at them when their
+// backoff is over.
+func TestEngine_GangWaitsForRoom(t *testing.T) {
 	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
 		whole("most", 0, time.Minute, 70), within(rack, whole("next", 5*time.Second, time.Minute, 10)),
 	}})
@@ -77,8 +78,9 @@ func TestAGangWaitsForRoom(t *testing.T) {
 `)
 }
 
-// A gang of a higher priority ends the one that has lost least, which comes back with its old place in the queue. It is asked again when
-// what becomes free has been gathered, as all that wait are: the scheduling queue alone would have it pause for up to two seconds.
+// A gang of a higher priority ends the one that has lost least, which returns to its old place in the queue. It is
+// evaluated again when the freed capacity has been gathered, as all waiting gangs are: the scheduling queue alone would
+// hold it in backoff for up to two seconds.
 func TestPreemption(t *testing.T) {
 	urgent := within(rack, whole("urgent", 30*time.Second, time.Minute, 18))
 	urgent.Priority = contention.Urgent
@@ -113,9 +115,9 @@ func TestPreemption(t *testing.T) {
 `)
 }
 
-// A more important gang takes of the place that is kept for the first of those that wait, which has it much later then: who was refused
-// because of that place passes at once, though nobody has left.
-func TestAPlaceThatIsTaken(t *testing.T) {
+// A gang of higher priority takes a part of the place that is reserved for the first of the queue, whose instant is
+// much later then: a job that was refused because of that place passes at once, though no unit has left.
+func TestPreemption_TakesReservedPlace(t *testing.T) {
 	urgent := whole("urgent", 30*time.Second, 1000*time.Second, 2)
 	urgent.Priority = contention.Urgent
 	s := set(t, "gb200-72", scenario.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{
@@ -138,8 +140,9 @@ func TestAPlaceThatIsTaken(t *testing.T) {
 `)
 }
 
-// Who loses a node starts again elsewhere, with all of its duration before it, and nothing starts on the node before it returns.
-func TestNodesFail(t *testing.T) {
+// A gang that loses a node starts again elsewhere, with all of its duration before it, and nothing starts on the node
+// before it returns.
+func TestNodeFailure_GangRestartsElsewhere(t *testing.T) {
 	jobs := []trace.Job{within(rack, whole("a", 0, time.Minute, 18)), whole("all", 20*time.Second, time.Minute, 72)}
 	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: jobs})
 	first := play(t, s, kube.Lockstep).starts(s)["a"]
@@ -174,7 +177,8 @@ func TestNodesFail(t *testing.T) {
 	}
 }
 
-// The first of the queue has its place kept. Who ends in time passes, who does not waits, and both are told.
+// The first of the queue has its place reserved. A job that ends in time passes, one that does not waits, and both are
+// reported.
 func TestBackfill(t *testing.T) {
 	most := whole("most", 0, 100*time.Second, 68)
 	all := whole("rest", 10*time.Second, 100*time.Second, 72)
@@ -215,7 +219,7 @@ func TestBackfill(t *testing.T) {
 }
 
 // A scene that is played twice gives the same events, whatever runs beside it.
-func TestEqualScenesGiveEqualEvents(t *testing.T) {
+func TestEngine_EqualScenesGiveEqualEvents(t *testing.T) {
 	jobs := 10
 	if *long {
 		jobs = 40
@@ -246,15 +250,15 @@ func TestEqualScenesGiveEqualEvents(t *testing.T) {
 	}
 }
 
-func TestUnknownProfile(t *testing.T) {
+func TestNew_RefusesUnknownProfile(t *testing.T) {
 	_, err := kube.New(kube.Options{Profile: "slurm"})
 	if bad := (*badinput.Error)(nil); !errors.As(err, &bad) {
 		t.Errorf("%v, want bad input", err)
 	}
 }
 
-// A run that is stopped says so, and has told how far it came.
-func TestStopped(t *testing.T) {
+// A run that is stopped says so, and has reported its events so far.
+func TestEngine_StoppedReportsEventsSoFar(t *testing.T) {
 	s := set(t, "gb200-72", scenario.Options{}, crowd(1, 10))
 	e, err := kube.New(kube.Options{Profile: kube.Lockstep})
 	if err != nil {
@@ -287,7 +291,7 @@ func (s *stopper) Happens(e engine.Event) {
 // Three racks and 17 trays of the fourth are full of urgent gangs, for which another one waits; on the last tray runs a job of priority 0.
 // Behind the head of the queue an urgent gang of a lower priority asks for a tray: it preempts at once, by both engines. The scheduler once
 // took two minutes for that, and the machine an hour.
-func TestAGangBehindTheHeadPreempts(t *testing.T) {
+func TestPreemption_GangBehindTheHeadPreempts(t *testing.T) {
 	known := func(j trace.Job, priority int32, preemptible bool) trace.Job {
 		j.Priority, j.Preemptible, j.Estimate = priority, preemptible, j.Duration
 		return j

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -20,7 +20,7 @@ func (w *world) suspend(e scenario.Event) error {
 	j.waits, j.suspended = false, true
 	w.waiting--
 	w.quiet = w.clock.Now()
-	w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Suspended, Job: e.Job, Running: engine.Nobody})
+	w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Suspended, Job: e.Job, Running: engine.None})
 	for rank := range j.nodes {
 		if err := w.removePod(w.podOf(e.Job, rank)); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (w *world) comeBack(e scenario.Event) error {
 	if e.Kind == scenario.Resume {
 		j.queuedAt = e.At
 	}
-	w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Resumed, Job: e.Job, Running: engine.Nobody})
+	w.watcher.Happens(engine.Event{At: w.since(), Kind: engine.Resumed, Job: e.Job, Running: engine.None})
 	return w.submit(e.Job)
 }
 
@@ -70,8 +70,8 @@ func (w *world) putGroup(i int, group *schedulingv1beta1.PodGroup) error {
 	return w.groups.Update(old, j.group)
 }
 
-// expect says on the PodGroup of a job that has an estimate when it would end if it started now. When the job is due is computed from that
-// as it enters the queue.
+// expect writes on the PodGroup of a job that has an estimate the instant at which it would end if it started now. The
+// job's due time is computed from that as it enters the queue.
 func (w *world) expect(i int, group *schedulingv1beta1.PodGroup) {
 	if estimate := w.scene.Jobs[i].Estimate; estimate > 0 {
 		group.Annotations[topology.AnnotationExpectedEnd] = w.instant(w.since().Truncate(time.Second) + estimate)

@@ -23,24 +23,24 @@ const (
 	tieLowName  = "PlacementTieLow"
 )
 
-// digits is how many scores a plugin can give, streamTies the stream of the seed from which orders are drawn.
+// digits is the number of scores that a plugin can give, streamTies the stream of the seed from which orders are drawn.
 const (
 	digits     = int(fwk.MaxScore) + 1
 	streamTies = 21
 )
 
-// ordersKey is where a cycle keeps the order of its placements.
+// ordersKey is the key of a cycle's order of its placements.
 const ordersKey fwk.StateKey = orderedName
 
 // order is the place of each placement, by name.
 type order map[string]int
 
-// Clone returns the order itself: nobody changes it.
+// Clone returns the order itself, which is never changed.
 func (o order) Clone() fwk.StateData { return o }
 
 // ties are the plugins, with an order of domains drawn from the seed for each cycle.
 func ties(seed uint64) frameworkruntime.Registry {
-	chance := rand.New(rand.NewPCG(seed, streamTies)) // chance that comes again
+	chance := rand.New(rand.NewPCG(seed, streamTies)) // repeatable randomness
 	tie := func(name string, digit func(place int) int) frameworkruntime.PluginFactory {
 		return func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 			return &breaker{name, digit}, nil
@@ -60,7 +60,7 @@ func ties(seed uint64) frameworkruntime.Registry {
 	}
 }
 
-// ordered is the stock generator, whose placements come by name.
+// ordered is the stock generator, whose placements are ordered by name.
 type ordered struct {
 	stock  *topologyaware.TopologyPlacement
 	chance *rand.Rand
@@ -92,7 +92,7 @@ func (o *ordered) GeneratePlacements(
 	return found, status
 }
 
-// breaker prefers what comes later in the order, by one digit of its place.
+// breaker prefers later places in the order, by one digit of the place.
 type breaker struct {
 	name  string
 	digit func(place int) int

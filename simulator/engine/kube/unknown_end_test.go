@@ -7,8 +7,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
 // gpus is a job of nodes that ask for so many of their eight GPUs.
@@ -19,8 +19,9 @@ func gpus(id string, submit, duration time.Duration, nodes, each int) trace.Job 
 	}
 }
 
-// One job whose end is not known runs on one GPU for ten days. A gang of all 64 nodes waits for it, and 2,000 jobs of a node arrive over two
-// days, each of which ends after exactly an hour, as was known. With a place kept until the end comes, the fleet would be idle for ten days.
+// One job with an unknown end runs on one GPU for ten days. A gang of all 64 nodes waits for it, and 2,000 jobs of a
+// node arrive over two days; each of them ends after exactly an hour, as was known. With a place reserved until that
+// end, the fleet would be idle for ten days.
 func TestKube_UnknownEndDoesNotIdleTheFleet(t *testing.T) {
 	const day, small = 24 * time.Hour, 2000
 	var jobs trace.Trace
@@ -44,7 +45,8 @@ func TestKube_UnknownEndDoesNotIdleTheFleet(t *testing.T) {
 	}
 }
 
-// use is when each job started and ended, which part of the 512 accelerators was in use over a time, and how long jobs of one node waited.
+// use holds the start and the end of each job, the part of the 512 accelerators that was in use over a time, and the waits of jobs of one
+// node.
 type use struct {
 	started, ended map[string]time.Duration
 	busy           float64
@@ -58,7 +60,7 @@ func useOf(s *scenario.Scenario, r *record, from, to time.Duration) use {
 		if passed := min(e.At, to) - max(now, from); passed > 0 {
 			u.busy += passed.Seconds() * float64(used) / 512 / (to - from).Seconds()
 		}
-		if now = e.At; e.Job == engine.Nobody {
+		if now = e.At; e.Job == engine.None {
 			continue
 		}
 		job := &s.Jobs[e.Job]

@@ -22,15 +22,15 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
-	"github.com/lockstep-project/lockstep/simulator/clock"
 	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/engine/clock"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// world is a scenario that is being played: a cluster's objects, the scheduler, and what is due.
+// world is a scenario in play: a cluster's objects, the scheduler, and the due events.
 type world struct {
 	scene *scenario.Scenario
 	// given has the API objects behind the scenario.
@@ -51,7 +51,7 @@ type world struct {
 	bindings *bindings
 	// popped is the gang that was asked last, nil for a pod in none.
 	popped *framework.QueuedPodGroupInfo
-	// beside is what plugins want done when the cycle is over.
+	// beside are the functions that plugins want called when the cycle is over.
 	beside []func()
 
 	tolerations []corev1.Toleration
@@ -59,25 +59,26 @@ type world struct {
 
 	jobs    []job
 	running []running
-	// byGroup are jobs and what runs, by the namespaced name of their PodGroups; seats are whose pods are, by theirs.
+	// byGroup are the jobs and the units that run, by the namespaced name of their PodGroups; seats are the owners of
+	// pods, by theirs.
 	byGroup map[types.NamespacedName]owner
 	seats   map[types.NamespacedName]seat
 	ends    agenda
-	// submitted and happened are how many jobs came, and how many events of nodes there were.
+	// submitted and happened are the numbers of jobs that arrived, and of events of nodes.
 	submitted, happened int
-	// promised is when the PodGroups of those that wait last said when they would end.
+	// promised is the last time at which the PodGroups of waiting jobs stated their ends.
 	promised time.Duration
 	// waiting counts jobs that wait, fresh are those of them that began to at this instant.
 	waiting int
 	fresh   []int
-	// bound are jobs of which members were bound just now.
+	// bound are jobs with members that were bound just now.
 	bound []int
 	// starts counts the starts of jobs.
 	starts int
-	// kept is what was reported of closed leases, by job, keptAt how many changes of leases there had been then.
+	// kept holds the reports of closed leases, by job; keptAt is the number of lease changes at that time.
 	kept   map[int]kept
 	keptAt int
-	// quiet is when something last happened that could let somebody start, left when the scheduler next looks at those
+	// quiet is the time of the last event that could let a job start, left that of the scheduler's next look at those
 	// that wait for no reason.
 	quiet, left time.Time
 }
@@ -85,17 +86,17 @@ type world struct {
 // owner is a job, or something that ran from the beginning.
 type owner struct{ job, running int }
 
-// seat is whose a pod is, and which rank it has there.
+// seat is the owner of a pod, and its rank there.
 type seat struct {
 	owner
 
 	rank int
 }
 
-// byStart orders what runs by its start; what ran from the beginning is first.
+// byStart orders running units by their starts; initial ones are first.
 func (w *world) byStart(a, b owner) int {
 	number := func(o owner) int {
-		if o.job == engine.Nobody {
+		if o.job == engine.None {
 			return 0
 		}
 		return w.jobs[o.job].number
@@ -103,7 +104,8 @@ func (w *world) byStart(a, b owner) int {
 	return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.running, b.running))
 }
 
-// early is how long before the scenario's beginning the scheduler starts: it waits until it has seen all that is there.
+// early is the time by which the scheduler starts before the scenario's beginning: it waits until it has seen all that
+// is there.
 const early = 10 * time.Second
 
 // errShrinks refuses elastic jobs whose members leave alone: this engine takes whole jobs away.
@@ -137,7 +139,7 @@ func newWorld(
 	}
 	for i := range s.Jobs {
 		out.jobs[i].given, out.jobs[i].queuedAt = objects.Jobs[s.Jobs[i].ID], s.Jobs[i].Submit-s.Jobs[i].Waited
-		out.byGroup[out.groupOf(i)] = owner{i, engine.Nobody}
+		out.byGroup[out.groupOf(i)] = owner{i, engine.None}
 	}
 	placement, err := config.Placement(nil)
 	if err != nil {
@@ -195,7 +197,7 @@ func (w *world) makeScheduler(ctx context.Context) error {
 	return nil
 }
 
-// populate adds what is there from the beginning, and waits until the scheduler has looked around.
+// populate adds the initial objects, and waits until the scheduler has processed them.
 func (w *world) populate(ctx context.Context) error {
 	named := make([]topology.Node, len(w.given.Nodes))
 	for i, node := range w.given.Nodes {
@@ -216,7 +218,7 @@ func (w *world) populate(ctx context.Context) error {
 			return err
 		}
 		if r.Ends != scenario.Forever {
-			w.ends.add(end{at: r.Ends, of: owner{engine.Nobody, i}})
+			w.ends.add(end{at: r.Ends, of: owner{engine.None, i}})
 		}
 	}
 	for {
@@ -234,9 +236,9 @@ func (w *world) populate(ctx context.Context) error {
 	return w.settle(ctx)
 }
 
-// occupy adds what runs.
+// occupy adds a running unit.
 func (w *world) occupy(i int, r importer.Workload) error {
-	who := owner{engine.Nobody, i}
+	who := owner{engine.None, i}
 	if r.Group != nil {
 		w.byGroup[stepped.NameOf(r.Group)] = who
 		if err := w.groups.Add(touched(w, r.Group.DeepCopy())); err != nil {
@@ -260,12 +262,12 @@ func (w *world) version() string {
 	return strconv.FormatUint(w.versions, 10)
 }
 
-// since is the instant as events tell it. Nudges, which keep apart what happens at one instant, are not told.
+// since returns the instant as events report it. Nudges, which separate events at one instant, are cut off.
 func (w *world) since() time.Duration {
 	return w.clock.Since(w.scene.Begin).Truncate(time.Millisecond)
 }
 
-// close ends what the scheduler started.
+// close ends the goroutines that the scheduler started.
 func (w *world) close() {
 	w.sched.SchedulingQueue.Close()
 	_ = w.sched.Profiles.Close() // plugins that cannot be closed hold nothing of this process

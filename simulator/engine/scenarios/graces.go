@@ -3,7 +3,7 @@ package scenarios
 import (
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
 // graces are cases about victims that need time to leave.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
 // gang is a job of whole machines.
@@ -12,7 +12,7 @@ func gang(id string, pods int, at, runs time.Duration) trace.Job {
 	return trace.Job{ID: id, Submit: at, Duration: runs, Podsets: []trace.Podset{{Count: pods, GPUs: gpus}}}
 }
 
-// promised says how long each of the jobs runs, and is right.
+// promised sets the estimate of each job to its exact duration.
 func promised(jobs ...trace.Job) []trace.Job {
 	for i := range jobs {
 		jobs[i].Estimate = jobs[i].Duration
@@ -35,7 +35,7 @@ func graced(j trace.Job, grace time.Duration) trace.Job {
 	return j
 }
 
-// within is the job with a level one domain of which has to hold it.
+// within returns the job with a level that confines it to one domain.
 func within(j trace.Job, level string) trace.Job {
 	j.Required = level
 	return j

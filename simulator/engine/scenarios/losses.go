@@ -3,10 +3,10 @@ package scenarios
 import (
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// losses are cases about machines that go.
+// losses are cases about nodes that are lost.
 func losses() []Case {
 	return []Case{
 		shows(

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 )
 
 // Levels of machines, and the labels that they are made of.
@@ -18,7 +18,7 @@ const (
 	labelClique = "nvidia.com/gpu.clique"
 )
 
-// gpus is how many accelerators a machine has.
+// gpus is the number of accelerators of a machine.
 const gpus = 8
 
 // machines is a fleet of equal racks with equal machines. Each rack is one NVLink clique too.

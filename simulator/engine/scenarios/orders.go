@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// orders are cases about who starts when.
+// orders returns cases about the order in which jobs start.
 func orders() []Case {
 	var burst, singles []trace.Job
 	for i := range 50 {

@@ -3,10 +3,10 @@ package scenarios
 import (
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// places are cases about who starts where.
+// places returns cases about the nodes on which jobs start.
 func places() []Case {
 	return []Case{
 		shows(

@@ -6,15 +6,15 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// Queued returns a random scenario of n gangs of one to 32 whole nodes on 64 nodes of eight GPUs, which come as fast as these can run
-// them, so that nearly all wait for hours. Nothing else happens: no preemption, no outage. told is the
-// part of the gangs that say how long they run at most, from 0 to 1. An error is a fault of this package.
+// Queued returns a random scenario of n gangs of one to 32 whole nodes on 64 nodes of eight GPUs, which arrive as fast
+// as these can run them, so that nearly all wait for hours. There is no preemption and no outage. told is the fraction
+// of gangs that declare their longest run time, from 0 to 1. An error is a fault of this package.
 func Queued(seed uint64, n int, told float64) (*scenario.Scenario, error) {
 	f, err := fleet.Open("h100-64")
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
-	"github.com/lockstep-project/lockstep/simulator/cost"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// load is what random gangs ask for while they arrive, divided by what the fleet has.
+// load is the demand of random gangs while they arrive, divided by the fleet's capacity.
 const load = 1.1
 
 // grounds is a fleet of random scenarios: nodes is the size of the largest gangs, levels are those that gangs may require.
@@ -55,7 +55,8 @@ func RandomGraces(seed uint64, n int) (*scenario.Scenario, error) {
 	return built(seed, f, t)
 }
 
-// RandomSuspensions is Random in which some gangs are suspended or withdrawn, and come back. All else of a seed is the same.
+// RandomSuspensions is Random in which some gangs are suspended or withdrawn, and return. All else of a seed is the
+// same.
 func RandomSuspensions(seed uint64, n int) (*scenario.Scenario, error) {
 	s, err := Random(seed, n)
 	if err != nil {
@@ -115,16 +116,16 @@ const (
 	streamRandom = 22
 	// streamGraces is the stream from which graces are drawn.
 	streamGraces = 23
-	// streamSuspensions is the stream from which suspensions are drawn, suspended for how many gangs there is one.
+	// streamSuspensions is the stream from which suspensions are drawn; one in suspended gangs is suspended.
 	streamSuspensions = 24
 	suspended         = 4
-	// granule is what instants of submissions are multiples of, so that several gangs arrive at one instant.
+	// granule divides the instants of submissions, so that several gangs arrive at one instant.
 	granule = 20 * time.Second
-	// eventsEach is for how many gangs there is an outage.
+	// eventsEach is the number of gangs for each outage.
 	eventsEach = 40
 )
 
-// draw draws what scenarios consist of.
+// draw draws the parts of scenarios.
 type draw struct{ *rand.Rand }
 
 // one reports true with a chance of 1 to n.

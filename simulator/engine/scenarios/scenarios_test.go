@@ -10,11 +10,11 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/scenarios"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// judge finds starts that break a rule, while it writes down what happens.
+// judge finds starts that break a rule, while it records the events.
 type judge struct {
 	t     *testing.T
 	scene *scenario.Scenario
@@ -47,7 +47,7 @@ func (j *judge) Happens(e engine.Event) {
 	}
 }
 
-// holds gives back, or with -1 takes, what a job's ranks ask for.
+// holds gives back, or with -1 takes, the demands of a job's ranks.
 func (j *judge) holds(job int, sign int64) {
 	of := j.scene.Jobs[job].Gang
 	for rank, n := range j.on[job] {
@@ -122,7 +122,7 @@ func perform(t *testing.T, of scenarios.Case) *judge {
 	return j
 }
 
-// facts are what each scenario is there to show: lines of which each has to be told after the one before it.
+// facts are those that each scenario shows: lines that have to be reported one after the other.
 func facts() map[string][]string {
 	return map[string][]string{
 		"serial": {"0 a started", "60 a ended", "60 b started", "120 c started"},
@@ -153,12 +153,13 @@ func facts() map[string][]string {
 	}
 }
 
-// telling finds lines that tell a fact, at any instant if it names none.
+// telling matches lines that state a fact, at any instant if it names none.
 func telling(fact string) func(string) bool {
 	return func(line string) bool { return line == fact || strings.HasSuffix(line, " "+fact) }
 }
 
-// Each scenario is played to the end of all its jobs, breaks no rule, shows what it says, and is the same again.
+// Each scenario is played to the end of all its jobs, breaks no rule, shows the facts of its description, and is the
+// same again.
 func TestScenarios(t *testing.T) {
 	all := scenarios.All()
 	want := facts()
@@ -191,8 +192,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Who waits for a whole fleet waits for what runs, and for nobody who came later.
-func TestSinglesDoNotStarveTheGang(t *testing.T) {
+// A gang that waits for a whole fleet waits for the running jobs, and for none that arrived later.
+func TestScenarios_SinglesDoNotStarveTheGang(t *testing.T) {
 	for _, of := range scenarios.All() {
 		if of.Name != "singles" {
 			continue

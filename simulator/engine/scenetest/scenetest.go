@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// Script says what a script plays.
+// Script describes a play.
 type Script struct {
 	Scene contentiontest.Scene
 	// Until is the instant until which it plays, in seconds.
@@ -22,7 +22,7 @@ type Script struct {
 	Policy contention.Policy
 }
 
-// Options returns how engine direct plays the script.
+// Options returns the options with which engine direct plays the script.
 func (s Script) Options() direct.Options {
 	o := direct.Options{Preempt: true}
 	if s.Policy.Discipline == contention.Backfill() {

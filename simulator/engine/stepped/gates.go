@@ -17,7 +17,7 @@ func SetGates() error {
 			features.TopologyAwareWorkloadScheduling: true,
 			features.CompositePodGroup:               false,
 			features.SchedulerPreQueueingHints:       true,
-			// What these do, they do in goroutines of their own.
+			// These work in goroutines of their own.
 			features.SchedulerAsyncAPICalls:   false,
 			features.SchedulerAsyncPreemption: false,
 			// Signatures of pods, which expire by the machine's clock.

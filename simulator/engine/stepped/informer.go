@@ -13,7 +13,7 @@ import (
 
 // Informer is a store of one kind of objects. It calls its handlers in the caller's goroutine, in the order in which they were added.
 type Informer struct {
-	cache.SharedIndexInformer // nil: what is not overridden is never called
+	cache.SharedIndexInformer // nil: methods that are not overridden are never called
 
 	objects   cache.Indexer
 	followers []cache.ResourceEventHandler
@@ -50,8 +50,8 @@ func NameOf(o Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Fill gives the informer its first list, and tells who follows it. The informer is synced then. An error is a fault of the informer's indexers
-// or of its transform, as everywhere here.
+// Fill gives the informer its first list, and notifies its handlers. The informer is synced then. An error is a fault
+// of the informer's indexers or of its transform, as everywhere here.
 func (i *Informer) Fill(list []Object) error {
 	for _, o := range list {
 		if err := i.add(o, true); err != nil {
@@ -100,7 +100,7 @@ func (i *Informer) Replace(list []Object) error {
 	return nil
 }
 
-// Objects returns what the informer has, by namespace and name. A store lists it in the order of a map.
+// Objects returns the informer's objects, by namespace and name. A store lists them in the order of a map.
 func (i *Informer) Objects() []Object {
 	var list []Object
 	for _, key := range slices.Sorted(slices.Values(i.objects.ListKeys())) {
@@ -159,7 +159,7 @@ func (i *Informer) Remove(o Object) error {
 	return nil
 }
 
-// seen is what the informer keeps of an object.
+// seen returns the informer's copy of an object.
 func (i *Informer) seen(o Object) (Object, error) {
 	if i.transform == nil {
 		return o, nil
@@ -198,7 +198,7 @@ func (i *Informer) AddEventHandler(
 	return i.synced, nil
 }
 
-// AddEventHandlerWithResyncPeriod is AddEventHandler: nothing is told twice.
+// AddEventHandlerWithResyncPeriod is AddEventHandler: nothing is delivered twice.
 func (i *Informer) AddEventHandlerWithResyncPeriod(
 	h cache.ResourceEventHandler, _ time.Duration,
 ) (cache.ResourceEventHandlerRegistration, error) {
@@ -226,13 +226,13 @@ func (i *Informer) GetIndexer() cache.Indexer { return i.objects }
 // GetStore is the store.
 func (i *Informer) GetStore() cache.Store { return i.objects }
 
-// HasSynced reports whether the first list has come.
+// HasSynced reports whether the first list has been delivered.
 func (i *Informer) HasSynced() bool { return i.synced.HasSynced() }
 
-// HasSyncedChecker says the same.
+// HasSyncedChecker reports the same.
 func (i *Informer) HasSyncedChecker() cache.DoneChecker { return i.synced }
 
-// SetTransform has objects changed before they are kept and told.
+// SetTransform has objects changed before they are stored and delivered.
 func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	i.transform = transform
 	return nil
@@ -241,7 +241,7 @@ func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 // RunWithContext does nothing.
 func (*Informer) RunWithContext(context.Context) {}
 
-// synced says that all has been told that was there at the beginning.
+// synced reports that all initial objects have been delivered.
 type synced struct{ done chan struct{} }
 
 // HasSynced reports whether the channel is closed.
@@ -254,7 +254,7 @@ func (s synced) HasSynced() bool {
 	}
 }
 
-// HasSyncedChecker says the same.
+// HasSyncedChecker reports the same.
 func (s synced) HasSyncedChecker() cache.DoneChecker { return s }
 
 // Name is for logs.

@@ -12,19 +12,20 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// What kube-scheduler does not offer to others is all in this file:
+// The parts that kube-scheduler does not export are all in this file:
 //
-//   - whether anybody is in its queue. Pop blocks when nobody is, and the public lists of pods take time that grows with them, at every
+//   - whether its queue is empty. Pop blocks when it is, and the public lists of pods take time that grows with them, at every
 //     step; so the length of its heaps is read by reflection.
-//   - what its two goroutines do by the machine's clock: bring back who has paused, and who was forgotten. They are not
-//     started; what they call is called here instead, by its link name.
+//   - the work that its two goroutines do by the machine's clock: return pods whose backoff has ended, and pods that
+//     were left behind. They are not started; the functions that they call are called here instead, by their link
+//     names.
 //
-// TestQueue_IsAsItWas fails when any of this is not as it was in the release that go.mod names.
+// TestQueue_IsAsItWas fails when any of this differs from the release that go.mod names.
 
 // Queue is the scheduling queue of a scheduler that is stepped, looked into.
 type Queue struct {
 	of *internalqueue.PriorityQueue
-	// active are those to be asked now, pausing and failed those that come back when their pause is over.
+	// active are those to evaluate now, pausing and failed those that return when their backoff is over.
 	active, pausing, failed *heap.Heap[framework.QueuedEntityInfo]
 }
 
@@ -37,8 +38,8 @@ func flushLeft(q *internalqueue.PriorityQueue, logger klog.Logger)
 var errInternals = errors.New(
 	"kube-scheduler's queue is not built as in 1.37.2: see package stepped")
 
-// Look finds the parts of a scheduling queue.
-func Look(q internalqueue.SchedulingQueue) (Queue, error) {
+// look finds the parts of a scheduling queue.
+func look(q internalqueue.SchedulingQueue) (Queue, error) {
 	of, ok := q.(*internalqueue.PriorityQueue)
 	if !ok {
 		return Queue{}, errInternals
@@ -68,14 +69,14 @@ func Look(q internalqueue.SchedulingQueue) (Queue, error) {
 // FlushPaused brings back those whose pause is over.
 func (q Queue) FlushPaused(logger klog.Logger) { flushPaused(q.of, logger) }
 
-// FlushLeft brings back those that were looked at for no reason for too long.
+// FlushLeft returns entities that have waited for no reason for too long.
 func (q Queue) FlushLeft(logger klog.Logger) { flushLeft(q.of, logger) }
 
 // IsEmpty reports whether Pop would block.
 func (q Queue) IsEmpty() bool { return q.active.Len()+q.pausing.Len() == 0 }
 
-// Next is when somebody's pause is over at the earliest; false if nobody pauses. Pauses end with whole seconds, and who pauses until
-// one is back with the one after.
+// Next returns the earliest end of a pause; false if no entity pauses. Pauses end with whole seconds, and an entity that pauses
+// until one is back with the one after.
 func (q Queue) Next(now time.Time) (time.Time, bool) {
 	var first time.Time
 	for _, h := range []*heap.Heap[framework.QueuedEntityInfo]{q.pausing, q.failed} {

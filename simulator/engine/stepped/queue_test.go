@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// queue.go reads what kube-scheduler does not show. Whoever changes the pin has to look at it again: at the fields by name, at the
-// two functions behind link names, and at what scheduler.Run starts that is done by hand in bringBack.
+// queue.go reads private state of kube-scheduler. A change of the pin requires a new look at the fields by name, at the
+// two functions behind link names, and at the goroutines of scheduler.Run whose work bringBack does by hand.
 func TestQueue_IsAsItWas(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

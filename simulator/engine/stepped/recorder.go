@@ -6,7 +6,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Silent is a recorder that tells nobody of Events.
+// Silent is a recorder that drops Events.
 type Silent struct{}
 
 // Eventf does nothing.

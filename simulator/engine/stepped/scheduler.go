@@ -29,7 +29,7 @@ func Config(text []byte) (*schedulerconfig.KubeSchedulerConfiguration, error) {
 	return config, nil
 }
 
-// Parts are what a scheduler is made of.
+// Parts are those of a scheduler.
 type Parts struct {
 	Client kubernetes.Interface
 	// Informers are by an object of their kind. All others are never filled.
@@ -58,6 +58,6 @@ func New(ctx context.Context, p Parts) (*kubescheduler.Scheduler, Queue, error) 
 	if err != nil {
 		return nil, Queue{}, fmt.Errorf("making a scheduler: %w", err)
 	}
-	queue, err := Look(sched.SchedulingQueue)
+	queue, err := look(sched.SchedulingQueue)
 	return sched, queue, err
 }

@@ -8,7 +8,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
 // channelTemplate is the claim template that NVIDIA's controller would make for the ComputeDomain of a job that is not there yet.

@@ -22,10 +22,10 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
-	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
 )
 
-// Cluster is what a snapshot says about jobs.
+// Cluster is the part of a snapshot about jobs.
 type Cluster struct {
 	snapshot capture.Snapshot
 	runtimes map[string]plan.Runtime // by reference
@@ -41,14 +41,14 @@ func NewCluster(snapshot capture.Snapshot) *Cluster {
 	for _, r := range snapshot.ClusterTrainingRuntimes {
 		c.add(trainerv1alpha1.ClusterTrainingRuntimeKind, &r.ObjectMeta, r.Spec)
 	}
-	// What the API server keeps of a PodGroup changes nothing here: the scheduler reads annotations.
+	// The PodGroup fields that the API server stores change nothing here: the scheduler reads annotations.
 	c.options = plan.Options{Gang: true, KeepsConstraints: true, KeepsClaims: true}
 	c.options.Gang = c.makesGangs()
 	return c
 }
 
-// makesGangs is the controller's --gang-default, as its work shows it: a job that has pods and says nothing itself has a gang, or it
-// has none. Without such a job, gangs are taken to be on.
+// makesGangs is the controller's --gang-default, as its work shows it: a job with pods and without an annotation of its
+// own has a gang, or it has none. Without such a job, gangs are taken to be on.
 func (c *Cluster) makesGangs() bool {
 	off := c.options
 	off.Gang = false
@@ -112,8 +112,12 @@ func (c *Cluster) Names() []types.NamespacedName {
 	return names
 }
 
-// Groups are the PodGroups of a TrainJob, by name.
+// Groups are the PodGroups of a TrainJob, by name. One that has ended has none that matter: they are deleted within a
+// minute.
 func (c *Cluster) Groups(job *trainerv1alpha1.TrainJob) []*schedulingv1beta1.PodGroup {
+	if job.Ended() {
+		return nil
+	}
 	var groups []*schedulingv1beta1.PodGroup
 	for _, group := range c.snapshot.PodGroups {
 		if owner := jobOf(group); owner != nil && owner.Name == job.Name && group.Namespace == job.Namespace {
@@ -124,15 +128,37 @@ func (c *Cluster) Groups(job *trainerv1alpha1.TrainJob) []*schedulingv1beta1.Pod
 	return groups
 }
 
+// Owner is the TrainJob of a PodGroup, nil if none of the snapshot owns it.
+func (c *Cluster) Owner(group types.NamespacedName) *trainerv1alpha1.TrainJob {
+	for _, g := range c.snapshot.PodGroups {
+		if owner := jobOf(g); owner != nil && g.Namespace == group.Namespace && g.Name == group.Name {
+			return c.Job(types.NamespacedName{Namespace: g.Namespace, Name: owner.Name})
+		}
+	}
+	return nil
+}
+
+// open are the PodGroups whose jobs have not ended.
+func (c *Cluster) open() []*schedulingv1beta1.PodGroup {
+	ended := make(map[types.NamespacedName]bool)
+	for _, job := range c.snapshot.TrainJobs {
+		ended[types.NamespacedName{Namespace: job.Namespace, Name: job.Name}] = job.Ended()
+	}
+	return slices.DeleteFunc(slices.Clone(c.snapshot.PodGroups), func(g *schedulingv1beta1.PodGroup) bool {
+		owner := jobOf(g)
+		return owner != nil && ended[types.NamespacedName{Namespace: g.Namespace, Name: owner.Name}]
+	})
+}
+
 func jobOf(object metav1.Object) *metav1.OwnerReference {
 	return ownership.ControllerOf(object, plan.TrainJobKind())
 }
 
-// Objects returns what package whatif reads of the cluster.
+// Objects returns the objects of the cluster that package whatif reads.
 func (c *Cluster) Objects() whatif.Objects {
 	s := c.snapshot
 	o := whatif.Objects{
-		Nodes: s.Nodes, Pods: s.Pods, PodGroups: s.PodGroups, Budgets: s.PodDisruptionBudgets,
+		Nodes: s.Nodes, Pods: s.Pods, PodGroups: c.open(), Budgets: s.PodDisruptionBudgets,
 		PriorityClasses: s.PriorityClasses,
 		Replaces:        make(map[types.NamespacedName]bool),
 		Devices: whatif.Devices{
@@ -156,7 +182,8 @@ func (c *Cluster) Objects() whatif.Objects {
 	return o
 }
 
-// Plan is what the controller makes of a job. The error is a refusal of the planner's, or that there is no such runtime.
+// Plan returns the controller's plan of a job. The error is a refusal of the planner's, or that there is no such
+// runtime.
 func (c *Cluster) Plan(job *trainerv1alpha1.TrainJob) (plan.Plan, error) {
 	known, err := c.runtime(job)
 	if err != nil {
@@ -169,7 +196,7 @@ func (c *Cluster) Plan(job *trainerv1alpha1.TrainJob) (plan.Plan, error) {
 	return planned, nil
 }
 
-// replaces reports whether a member that is evicted comes back alone.
+// replaces reports whether an evicted member is recreated alone.
 func replaces(planned plan.Plan) bool {
 	return slices.ContainsFunc(planned.JobSet.Spec.ReplicatedJobs, func(r replicatedJob) bool {
 		policy := r.Template.Spec.PodFailurePolicy
@@ -224,7 +251,7 @@ func (c *Cluster) Current(_ context.Context, job *trainerv1alpha1.TrainJob) (res
 	return resolve.Found{Runtime: known}, err
 }
 
-// Find is Current: the copies that running jobs keep are ConfigMaps, and those are in no snapshot.
+// Find is Current: the copies for running jobs are ConfigMaps, and those are in no snapshot.
 func (c *Cluster) Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (resolve.Found, error) {
 	return c.Current(ctx, job)
 }

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/capture"
 	"github.com/lockstep-project/lockstep/simulator/explain/jobs"
-	"github.com/lockstep-project/lockstep/simulator/session"
-	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
+	"github.com/lockstep-project/lockstep/simulator/live/session"
 )
 
 func now() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
@@ -61,9 +61,9 @@ func load(t *testing.T, content string) workload.Workload {
 	return w
 }
 
-// Every sample can be submitted, and its pods are those that JobSet would make: as many as have to start together, each with the
-// labels by which ranks are told apart.
-func TestSamplesBecomeGangs(t *testing.T) {
+// Every sample can be submitted, and its pods are those that JobSet would make: as many as have to start together, each
+// with the labels that identify its rank.
+func TestSubmit_SamplesBecomeGangs(t *testing.T) {
 	w, err := workload.Load([]string{filepath.Join("..", "..", "..", "manifests", "samples")})
 	if err != nil {
 		t.Fatal(err)
@@ -117,8 +117,8 @@ metadata: {name: job, labels: {kueue.x-k8s.io/queue-name: lab}}
 spec: {runtimeRef: {name: own, kind: TrainingRuntime}}
 `
 
-// A file brings its own runtimes and PriorityClasses, and the answer says that Kueue comes first.
-func TestAFileBringsItsOwn(t *testing.T) {
+// A file brings its own runtimes and PriorityClasses, and the answer says that Kueue is first.
+func TestSubmit_FileBringsItsRuntimes(t *testing.T) {
 	submitted, err := jobs.NewCluster(shipped(t)).Submit(t.Context(), load(t, polite), now())
 	if err != nil {
 		t.Fatal(err)
@@ -145,8 +145,9 @@ func TestAFileBringsItsOwn(t *testing.T) {
 	}
 }
 
-// Whether a lost member comes back alone is read from what the controller renders: a job's wish, or its runtime's own policies.
-func TestWhoReplacesSingleMembers(t *testing.T) {
+// Whether a lost member is recreated alone follows from the controller's rendering: a job's wish, or its runtime's own
+// policies.
+func TestObjects_ReplacesSingleMembers(t *testing.T) {
 	cluster := shipped(t)
 	for name, annotations := range map[string]map[string]string{
 		"replaces": {"lockstep.dev/on-disruption": "replace"}, "restarts": nil,
@@ -169,8 +170,8 @@ func TestWhoReplacesSingleMembers(t *testing.T) {
 	}
 }
 
-// The controller's default for gangs is not in the cluster, but what it made is.
-func TestGangsAreOnUnlessAJobThatRunsShowsTheContrary(t *testing.T) {
+// The controller's default for gangs is not in the cluster, but the objects that it made are.
+func TestSubmit_GangDefaultFromRunningJobs(t *testing.T) {
 	cluster := shipped(t)
 	job := "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: new}\n" +
 		"spec: {runtimeRef: {name: torch-distributed}}\n"

@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// class is what a PriorityClass gives to pods.
+// class holds the effect of a PriorityClass on pods.
 type class struct {
 	priority *int32
 	preempts *corev1.PreemptionPolicy
@@ -47,7 +47,7 @@ func (c *Cluster) class(name string) (class, error) {
 	return class{priority: new(int32(0))}, nil
 }
 
-// lateJobs are the ReplicatedJobs whose pods come when the others run.
+// lateJobs are the ReplicatedJobs whose pods are created when the others run.
 func lateJobs(group *schedulingv1beta1.PodGroup) (map[string]bool, error) {
 	text := group.Annotations[topology.AnnotationLateMembers]
 	if text == "" {
@@ -64,8 +64,8 @@ func lateJobs(group *schedulingv1beta1.PodGroup) (map[string]bool, error) {
 	return late, nil
 }
 
-// pods are those of a ReplicatedJob, with the names and labels by which JobSet and Job tell them apart. Real names end in five
-// random letters.
+// pods are those of a ReplicatedJob, with the names and labels by which JobSet and Job identify them. Real names end in
+// five random letters.
 func pods(jobSet *jobsetv1alpha2.JobSet, replicated jobsetv1alpha2.ReplicatedJob) []*corev1.Pod {
 	var all []*corev1.Pod
 	template := replicated.Template.Spec.Template
@@ -103,7 +103,7 @@ func pods(jobSet *jobsetv1alpha2.JobSet, replicated jobsetv1alpha2.ReplicatedJob
 	return all
 }
 
-// requestLimits lets containers request what they are limited to where they request nothing, as the API server does.
+// requestLimits sets the requests of containers to their limits where they request nothing, as the API server does.
 func requestLimits(spec *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {

@@ -9,7 +9,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// Phase is what a TrainJob is doing, as far as its gangs do not say it.
+// Phase is the state of a TrainJob, as far as its gangs do not show it.
 type Phase string
 
 // The phases.
@@ -22,8 +22,8 @@ const (
 	Pending   Phase = "pending"
 )
 
-// State is the phase that the job's own object shows.
-func State(job *trainerv1alpha1.TrainJob) Phase {
+// state is the phase that the job's own object shows.
+func state(job *trainerv1alpha1.TrainJob) Phase {
 	for _, ended := range []string{trainerv1alpha1.TrainJobComplete, trainerv1alpha1.TrainJobFailed} {
 		if meta.IsStatusConditionTrue(job.Status.Conditions, ended) {
 			return Finished
@@ -35,7 +35,8 @@ func State(job *trainerv1alpha1.TrainJob) Phase {
 	return Runs
 }
 
-// Why says what a job that has no gang is doing, in a sentence without its name, and whether all of it that there is has started.
+// Why describes the state of a job that has no gang, in a sentence without its name. starts reports whether all its
+// existing pods have started.
 func (c *Cluster) Why(job *trainerv1alpha1.TrainJob) (phase Phase, sentence string, starts bool) {
 	for _, ended := range []string{trainerv1alpha1.TrainJobComplete, trainerv1alpha1.TrainJobFailed} {
 		c := meta.FindStatusCondition(job.Status.Conditions, ended)
@@ -43,11 +44,11 @@ func (c *Cluster) Why(job *trainerv1alpha1.TrainJob) (phase Phase, sentence stri
 			return Finished, fmt.Sprintf("is over: %s (%s)", ended, c.Message), true
 		}
 	}
-	if queue := job.Labels[labelQueue]; State(job) == Suspended && queue != "" {
+	if queue := job.Labels[labelQueue]; state(job) == Suspended && queue != "" {
 		return Suspended, "is suspended: it waits for Kueue's admission in queue " + queue +
 			"; its Workload says why (kubectl describe workloads.kueue.x-k8s.io)", false
 	}
-	if State(job) == Suspended {
+	if state(job) == Suspended {
 		return Suspended, "is suspended by spec.suspend; nothing of it exists until that is false", false
 	}
 	planned, err := c.Plan(job)
@@ -60,7 +61,7 @@ func (c *Cluster) Why(job *trainerv1alpha1.TrainJob) (phase Phase, sentence stri
 	return Pending, "has no PodGroup yet: lockstep-controller has not made it; its log says why if that lasts", false
 }
 
-// ungrouped looks at the pods of a job without a gang, which start one by one.
+// ungrouped describes a job without a gang by its pods, which start one by one.
 func (c *Cluster) ungrouped(job *trainerv1alpha1.TrainJob) (phase Phase, sentence string, starts bool) {
 	pods, placed := c.pods(job), 0
 	for _, pod := range pods {

@@ -21,8 +21,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/sizing"
 	"github.com/lockstep-project/lockstep/scheduler/whatif"
-	"github.com/lockstep-project/lockstep/simulator/badinput"
-	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
 )
 
 type replicatedJob = jobsetv1alpha2.ReplicatedJob
@@ -37,7 +37,7 @@ type Submitted struct {
 	Groups []Group
 	// Devices are the claims, classes and templates of its files, and the template of its ComputeDomain.
 	Devices whatif.Devices
-	// Notes are what was assumed.
+	// Notes are the assumptions.
 	Notes []string
 }
 
@@ -47,8 +47,8 @@ type Group struct {
 	Members  []*corev1.Pod
 }
 
-// Submit renders the TrainJobs of a workload as if they were created now: with the webhooks' defaults and refusals, by the runtimes
-// of the workload and of the cluster. What is refused is bad input, with the place in the file.
+// Submit renders the TrainJobs of a workload as if they were created now: with the webhooks' defaults and refusals, by
+// the runtimes of the workload and of the cluster. A refused job is bad input, with the place in the file.
 func (c *Cluster) Submit(ctx context.Context, w workload.Workload, now time.Time) ([]Submitted, error) {
 	var came whatif.Devices
 	for _, object := range w.Objects {
@@ -69,8 +69,8 @@ func (c *Cluster) Submit(ctx context.Context, w workload.Workload, now time.Time
 	return jobs, nil
 }
 
-// addObject makes a runtime or a PriorityClass of a file known, and what pods claim devices by. Nothing else that may be there
-// changes an answer.
+// addObject adds a runtime or a PriorityClass of a file, or the objects by which pods claim devices. Other objects do
+// not change an answer.
 func (c *Cluster) addObject(object workload.Object, came *whatif.Devices) error {
 	var err error
 	switch kind := object.Object.GetKind(); kind {
@@ -92,9 +92,13 @@ func (c *Cluster) addObject(object workload.Object, came *whatif.Devices) error 
 	case "DeviceClass":
 		came.Classes, err = with(came.Classes, object.Object)
 	case "ResourceClaim":
-		came.Claims, err = with(came.Claims, inNamespace(object.Object))
+		if came.Claims, err = with(came.Claims, inNamespace(object.Object)); err == nil {
+			setDefaults(&came.Claims[len(came.Claims)-1].Spec)
+		}
 	case "ResourceClaimTemplate":
-		came.Templates, err = with(came.Templates, inNamespace(object.Object))
+		if came.Templates, err = with(came.Templates, inNamespace(object.Object)); err == nil {
+			setDefaults(&came.Templates[len(came.Templates)-1].Spec.Spec)
+		}
 	}
 	if err != nil {
 		return &badinput.Error{
@@ -132,7 +136,7 @@ func into(from *unstructured.Unstructured, object any) error {
 	return nil
 }
 
-// submit does what the API server, its webhooks and the controller do.
+// submit does the work of the API server, its webhooks and the controller.
 func (c *Cluster) submit(ctx context.Context, object workload.Object, now time.Time) (Submitted, error) {
 	refuse := func(err error, mend string) error {
 		return &badinput.Error{Where: object.Where(), What: object.String() + " is refused: " + err.Error(), Mend: mend}
@@ -209,7 +213,7 @@ func (c *Cluster) created(object *unstructured.Unstructured, now time.Time) (*tr
 	return job, nil
 }
 
-// notes are what the answer about a job assumes.
+// notes returns the assumptions of the answer about a job.
 func notes(job *trainerv1alpha1.TrainJob) []string {
 	var notes []string
 	if queue := job.Labels[labelQueue]; queue != "" {

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// namespace and lease are where the scheduler that acts writes its name.
+	// namespace and lease are those in which the scheduler that acts writes its name.
 	namespace = "lockstep-system"
 	lease     = "lockstep-scheduler"
 	// securePort is that of kube-scheduler.

@@ -45,7 +45,7 @@ func TestReservationsAt_ReadsTheEntry(t *testing.T) {
 	}
 }
 
-// What cannot be used is refused with what to do, and a token is never sent to another machine.
+// An unusable address is refused with the remedy, and a token is never sent to another machine.
 func TestReservationsAt_Refuses(t *testing.T) {
 	cluster := &rest.Config{BearerToken: "secret"}
 	if _, err := live.ReservationsAt(

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Delete deletes an object: at once, or, if somebody has a word to say about it, marks it. The error is an API error.
+// Delete deletes an object: at once, or, if it has finalizers or a grace period, marks it. The error is an API error.
 func (s *Server) Delete(kind string, name types.NamespacedName, o metav1.DeleteOptions) error {
 	old, err := s.Get(kind, name)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) Delete(kind string, name types.NamespacedName, o metav1.DeleteO
 	return nil
 }
 
-// graceOf is how many seconds a pod has to leave: none if nobody runs it.
+// graceOf returns the number of seconds that a pod has to leave: none if no kubelet runs it.
 func graceOf(pod *corev1.Pod, asked *int64) int64 {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return 0
@@ -64,7 +64,7 @@ func graceOf(pod *corev1.Pod, asked *int64) int64 {
 	}
 }
 
-// Bind binds a pod. It is a conflict if the pod has a node already, or goes, as kube-apiserver says.
+// Bind binds a pod. It is a conflict if the pod already has a node or is being deleted, as in kube-apiserver.
 func (s *Server) Bind(b *corev1.Binding) error {
 	name := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
 	old, err := s.Get("Pod", name)

@@ -5,9 +5,9 @@
 // It is a value that its caller changes: no goroutines, no locks, and the time is handed in. Objects that it returns are shared and must not be
 // changed.
 //
-// # What is not as in kube-apiserver
+// # Differences from kube-apiserver
 //
-// Nothing is validated and nobody is refused for lack of rights; that is what package integration is for. Server-side apply knows the objects of
-// one manager as they were applied last, merges maps and replaces lists, which is right as long as no two managers share a list. Status is what
-// has the field of that name, and belongs to the subresource for all kinds but ConfigMaps and the like, which have none.
+// Nothing is validated and no client is refused for lack of rights; package integration tests those. Server-side apply knows the objects of one
+// manager as they were applied last, merges maps and replaces lists, which is right as long as no two managers share a list. Status is the field
+// of that name, and belongs to the subresource for all kinds but ConfigMaps and the like, which have none.
 package apiserver

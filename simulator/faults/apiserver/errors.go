@@ -14,14 +14,14 @@ var (
 
 func resource(kind string) schema.GroupResource { return schema.GroupResource{Resource: kind} }
 
-// API errors are answered as they are, here and below.
+// API errors are answered unchanged, here and below.
 
 // NotFound says that there is no object of a name.
 func NotFound(kind, name string) error {
 	return apierrors.NewNotFound(resource(kind), name) //nolint:wrapcheck // as above
 }
 
-// BadRequest says that what was asked cannot be read.
+// BadRequest says that a request cannot be read.
 func BadRequest(err error) error { return apierrors.NewBadRequest(err.Error()) } //nolint:wrapcheck // as above
 
 func alreadyExists(kind, name string) error {

@@ -56,7 +56,8 @@ func merged(was []byte, by types.PatchType, data []byte, as client.Object) (is [
 	return is, nil
 }
 
-// Apply applies what a manager wants an object to be: what it applied before and wants no more goes. The error is an API error.
+// Apply applies a manager's wanted object. Fields that the manager applied before and no longer wants are removed. The
+// error is an API error.
 func (s *Server) Apply(
 	manager string, wanted client.Object, data []byte, subresource string,
 ) (client.Object, error) {

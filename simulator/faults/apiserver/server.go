@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Server keeps objects.
+// Server stores objects.
 type Server struct {
 	scheme *runtime.Scheme
 	now    func() time.Time
-	// admit is what admission does to objects that are created.
+	// admit is the admission of objects that are created.
 	admit func(client.Object)
 	// version is the newest resource version.
 	version int64
-	// made counts the objects that were created, by kind and name, and by the beginning of generated names: what an object is called does not
-	// depend on others.
+	// made counts the objects that were created, by kind and name, and by the beginning of generated names: an object's
+	// name does not depend on others.
 	made  map[string]int64
 	kinds map[string]*collection
 	// changed are called after each change, in their order.
@@ -38,10 +38,10 @@ type Server struct {
 // collection has the objects of a kind.
 type collection struct {
 	objects map[types.NamespacedName]client.Object
-	// applied has what managers applied last, as JSON, by object and manager.
+	// applied has the last applied configuration of each manager, as JSON, by object and manager.
 	applied map[types.UID]map[string][]byte
 	history []Event
-	// compacted is the version up to which the history is gone.
+	// compacted is the last version whose history is compacted.
 	compacted int64
 }
 
@@ -49,13 +49,13 @@ type collection struct {
 type Event struct {
 	Version int64
 	Kind    string
-	// Old is nil for an object that was created, New for one that is gone; New of a deletion is never seen by a watch, which is told Old with
-	// the version of the deletion.
+	// Old is nil for a created object, New for a removed one. A watch never sees New of a deletion; it receives Old
+	// with the version of the deletion.
 	Old, New client.Object
 }
 
-// New returns a server without objects. Kinds are those of the scheme, and no two groups of it have a kind of one name. Admission is told of
-// each object that is created.
+// New returns a server without objects. Kinds are those of the scheme, and no two groups of it have a kind of one name.
+// Admission is called for each created object.
 func New(scheme *runtime.Scheme, now func() time.Time, admit func(client.Object)) *Server {
 	return &Server{
 		scheme: scheme,
@@ -117,7 +117,7 @@ func (s *Server) List(kind, namespace string) []client.Object {
 	return list
 }
 
-// Kinds returns the kinds of which there are objects, or were, by name.
+// Kinds returns the kinds with objects, present or past, by name.
 func (s *Server) Kinds() []string { return slices.Sorted(maps.Keys(s.kinds)) }
 
 // Since returns the changes of a kind after a version; false if some of them are compacted.

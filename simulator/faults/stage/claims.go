@@ -14,10 +14,10 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
-// claimLag is how soon the controller of ResourceClaims acts.
+// claimLag is the delay of the controller of ResourceClaims.
 const claimLag = 50 * time.Millisecond
 
-// claims is the controller of ResourceClaims: it makes those that pods ask for by a template, and takes back what nobody uses any more.
+// claims is the controller of ResourceClaims: it makes those that pods ask for by a template, and takes back unused ones.
 type claims struct {
 	World
 
@@ -117,7 +117,8 @@ func (c *claims) reserve(pod *corev1.Pod) {
 	}
 }
 
-// release takes a claim off pods that use it no more, and its devices when the last has gone. A claim that was made for such a pod is deleted.
+// release removes pods that no longer use a claim from it, and frees its devices with the last one. A claim that was
+// made for such a pod is deleted.
 func (c *claims) release(claim *resourcev1.ResourceClaim, using map[types.UID]bool) {
 	next := claim.DeepCopy()
 	next.Status.ReservedFor = slices.DeleteFunc(

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
-// connectLag is how soon NVIDIA's driver acts.
+// connectLag is the delay of NVIDIA's driver.
 const connectLag = 100 * time.Millisecond
 
-// channelClaim is what a pod calls its claim for a channel.
+// channelClaim is a pod's name of its claim for a channel.
 const channelClaim = "compute-domain-channel"
 
 // domains is NVIDIA's driver for ComputeDomains: package nvlink decides, and this does it.
@@ -130,7 +130,7 @@ func (d *domains) act(a nvlink.Action) {
 		if _, err := d.Server.Get(
 			"ResourceClaimTemplate",
 			client.ObjectKeyFromObject(template),
-		); err != nil { // else an earlier domain's goes first
+		); err != nil { // else an earlier domain's template is deleted first
 			_, err := d.Server.Create(template)
 			must(err)
 		}

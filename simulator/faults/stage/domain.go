@@ -7,7 +7,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// ComputeDomain is the kind with which NVIDIA's driver connects nodes by NVLink, as far as it is read here.
+// ComputeDomain is the kind with which NVIDIA's driver connects nodes by NVLink, with the fields that are read here.
 type ComputeDomain struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -15,7 +15,7 @@ type ComputeDomain struct {
 	Spec ComputeDomainSpec `json:"spec"`
 }
 
-// ComputeDomainSpec is what a ComputeDomain asks for.
+// ComputeDomainSpec is the request of a ComputeDomain.
 type ComputeDomainSpec struct {
 	NumNodes int                  `json:"numNodes"`
 	Channel  ComputeDomainChannel `json:"channel"`

@@ -13,13 +13,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
-// garbageLag is how soon collectors act.
+// garbageLag is the delay of the collectors.
 const garbageLag = 300 * time.Millisecond
 
 // GroupProtection is the finalizer of PodGroups that have pods.
 const GroupProtection = "scheduling.k8s.io/podgroup-protection"
 
-// garbage collects what has lost all its owners, ends what waits for its dependents, and lets go PodGroups without pods.
+// garbage collects objects that have lost all their owners, ends those that wait for their dependents, and releases
+// PodGroups without pods.
 type garbage struct {
 	World
 
@@ -76,7 +77,7 @@ func (g *garbage) survey() heap {
 	return h
 }
 
-// follow deletes an object whose owners are gone, or wait for it; it notes which do.
+// follow deletes an object whose owners are deleted, or wait for it; waits records the waiting owners.
 func (g *garbage) follow(h heap, o client.Object, waits map[types.UID]bool) {
 	orphaned, foreground := len(o.GetOwnerReferences()) > 0, false
 	for _, ref := range o.GetOwnerReferences() {

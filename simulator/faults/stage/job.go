@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// jobLag is how soon the Job controller acts, firstBackoff and longestBackoff bound its pause before a failed pod is made again.
+	// jobLag is the delay of the Job controller, firstBackoff and longestBackoff bound its pause before a failed pod is made again.
 	jobLag         = 100 * time.Millisecond
 	firstBackoff   = 10 * time.Second
 	longestBackoff = 10 * time.Minute
@@ -56,7 +56,7 @@ func (s *streak) longer(now time.Time) *streak {
 	return &streak{s.count + 1, now}
 }
 
-// left is how long the pause lasts yet before what failed is made again.
+// left returns the rest of the pause before failed pods are made again.
 func (s *streak) left(now time.Time) time.Duration {
 	if s == nil {
 		return 0
@@ -98,15 +98,15 @@ func (j *jobs) in(name types.NamespacedName, d time.Duration) {
 	})
 }
 
-// state is what a Job's pods amount to.
+// state sums up a Job's pods.
 type state struct {
 	job *batchv1.Job
-	// active have not ended, ending is how many of them are being deleted, ready how many are ready.
+	// active have not ended, ending is the number of them that are being deleted, ready that of the ready ones.
 	active        map[int]*corev1.Pod
 	ending, ready int
 	// succeeded are the indexes that are done, failed those that are not made again.
 	succeeded, failed map[int]bool
-	// verdict is why the Job fails; "" if it does not.
+	// verdict is the reason for which the Job fails; "" if it does not.
 	verdict, why string
 }
 
@@ -131,7 +131,7 @@ func (j *jobs) sync(name types.NamespacedName) {
 	j.status(s)
 }
 
-// release lets the pods of a Job that is gone go.
+// release removes the tracking finalizer from the pods of a deleted Job.
 func (j *jobs) release(name types.NamespacedName) {
 	for _, o := range j.Server.List("Pod", name.Namespace) {
 		owner := metav1.GetControllerOf(o)
@@ -178,7 +178,7 @@ func (j *jobs) deletePods(pods []*corev1.Pod) {
 	}
 }
 
-// look counts the pods that have ended since, and sees what is left.
+// look counts the pods that have ended since, and collects the remaining ones.
 func (j *jobs) look(job *batchv1.Job) *state {
 	s := &state{
 		job: job, active: make(map[int]*corev1.Pod), succeeded: indexes(job.Status.CompletedIndexes),
@@ -283,7 +283,7 @@ func exitOf(pod *corev1.Pod, codes *batchv1.PodFailurePolicyOnExitCodesRequireme
 	return "", 0, false
 }
 
-// giveUp fails a Job with more failed indexes than it may have, or of which nothing else is left.
+// giveUp fails a Job with more failed indexes than it may have, or with only failed ones left.
 func (s *state) giveUp() {
 	most := s.job.Spec.MaxFailedIndexes
 	switch {

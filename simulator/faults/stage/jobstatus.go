@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// status writes what became of a Job. It is over when none of its pods is left.
+// status writes the outcome of a Job. It is over when none of its pods is left.
 func (j *jobs) status(s *state) {
 	next := s.job
 	suspended := isTrue(next.Spec.Suspend)
@@ -73,7 +73,7 @@ func Has(job *batchv1.Job, kind batchv1.JobConditionType) bool {
 	})
 }
 
-// targetOf is the reason for which a Job is about to fail, messageOf what it says of it.
+// targetOf is the reason for which a Job is about to fail, messageOf the message with it.
 func targetOf(job *batchv1.Job) string  { return target(job).Reason }
 func messageOf(job *batchv1.Job) string { return target(job).Message }
 

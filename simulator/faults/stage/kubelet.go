@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// pull is how long it takes until a pod that was bound runs, stop how long a program takes to end.
+	// pull is the time until a pod that was bound runs, stop the time that a program takes to end.
 	pull = 2 * time.Second
 	stop = time.Second
 )
@@ -26,21 +26,21 @@ const (
 	asked  = 143
 )
 
-// Work knows what programs do.
+// Work models the programs in pods.
 type Work interface {
-	// Runs is told when a pod runs, and Stops when one runs no more, whatever became of it.
+	// Runs is called when a pod starts to run, and Stops when it stops for any reason.
 	Runs(pod *corev1.Pod)
 	Stops(pod *corev1.Pod)
 }
 
-// kubelets start what is bound, and end what is deleted.
+// kubelets start bound pods, and end deleted ones.
 type kubelets struct {
 	World
 
 	work Work
-	// down are nodes whose kubelet does not answer, and since when; what is to be done there is done when it is back.
+	// down are the nodes whose kubelet does not answer; work that is due there is done when the kubelet is back.
 	down map[string]bool
-	// running are the pods that were told to Work.
+	// running are the pods that were reported to Work.
 	running map[types.UID]bool
 }
 
@@ -71,7 +71,7 @@ func (k *kubelets) stops(pod *corev1.Pod) {
 	}
 }
 
-// now is a pod as it is, nil if it is gone.
+// now returns the current state of a pod, nil if it is deleted.
 func (k *kubelets) now(name types.NamespacedName, uid types.UID) *corev1.Pod {
 	found, err := k.Server.Get("Pod", name)
 	pod, ok := found.(*corev1.Pod)
@@ -113,7 +113,8 @@ func (k *kubelets) start(name types.NamespacedName, uid types.UID) {
 	}
 }
 
-// lacks is a resource of which a node has too little for a pod beside those that have not ended there; "" if it has room.
+// lacks returns a resource of a node that is too small for a pod beside those that have not ended there; "" if it has
+// room.
 func (k *kubelets) lacks(node *corev1.Node, pod *corev1.Pod) corev1.ResourceName {
 	used := make(corev1.ResourceList)
 	for _, o := range k.Server.List("Pod", "") {
@@ -146,7 +147,7 @@ func (k *kubelets) end(pod *corev1.Pod) {
 	})
 }
 
-// close has a pod failed, and gone if it was deleted.
+// close marks a pod failed, and removes it if it was deleted.
 func (k *kubelets) close(name types.NamespacedName, uid types.UID, code int32) {
 	pod := k.now(name, uid)
 	if pod == nil {

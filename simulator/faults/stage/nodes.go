@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// unseen is after which silence a node counts as lost, tolerated how long its pods are left in peace then.
+	// unseen is the silence after which a node counts as lost, tolerated the time for which its pods are left alone
+	// then.
 	unseen    = 40 * time.Second
 	tolerated = 5 * time.Minute
 )
@@ -24,7 +25,7 @@ type nodes struct {
 	World
 
 	kubelets *kubelets
-	// lost counts how often each was lost: what was begun at a loss ends when it is over.
+	// lost counts the losses of each node: work that a loss began ends with it.
 	lost map[string]int
 }
 
@@ -39,7 +40,7 @@ func (n *nodes) changed(e apiserver.Event) {
 	}
 }
 
-// Lose cuts a node off: its kubelet does nothing any more, what runs there has ended, and the cluster hears of it late.
+// Lose cuts a node off: its kubelet does nothing any more, its programs have ended, and the cluster notices it late.
 func (m *Stage) Lose(name string) {
 	n := m.nodes
 	if n.node(name) == nil || n.kubelets.down[name] {
@@ -68,7 +69,7 @@ func (m *Stage) Lose(name string) {
 	}))
 }
 
-// Return has a node come back: what ran there has failed.
+// Return makes a node ready again: the pods that ran there have failed.
 func (m *Stage) Return(name string) {
 	n := m.nodes
 	if !n.kubelets.down[name] {
@@ -83,7 +84,7 @@ func (m *Stage) Return(name string) {
 	n.boot(name)
 }
 
-// boot starts what was bound to a node while nobody was there, and ends what ran before.
+// boot starts the pods that were bound to a node while its kubelet was down, and ends those that ran before.
 func (n *nodes) boot(name string) {
 	for _, pod := range n.on(name) {
 		key, uid := client.ObjectKeyFromObject(pod), pod.UID
@@ -128,7 +129,7 @@ func (m *Stage) Cordon(name string, closed bool) {
 	must(err)
 }
 
-// gone ends the pods of a node that is no more.
+// gone ends the pods of a deleted node.
 func (n *nodes) gone(name string) {
 	n.kubelets.down[name] = true
 	n.lost[name]++
@@ -139,10 +140,10 @@ func (n *nodes) gone(name string) {
 	}
 }
 
-// orphaned is how long the collector leaves a pod alone that was bound to a node which is not there.
+// orphaned is the time for which the collector leaves a pod alone that was bound to a node which is not there.
 const orphaned = 40 * time.Second
 
-// bound has a pod collected that was bound to a node which is not there, unless one of its name comes.
+// bound collects a pod that was bound to a missing node, unless a node of that name is created.
 func (n *nodes) bound(pod *corev1.Pod) {
 	if n.node(pod.Spec.NodeName) != nil {
 		return
@@ -201,7 +202,7 @@ func (n *nodes) on(name string) []*corev1.Pod {
 	return pods
 }
 
-// condition says whether a node is ready, by its condition and its taints.
+// condition makes a node ready or not, by its condition and its taints.
 func (n *nodes) condition(name string, ready corev1.ConditionStatus) {
 	node := n.node(name).DeepCopy()
 	now := metav1.NewTime(n.Now())

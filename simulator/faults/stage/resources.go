@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// addRequests adds what a pod asks for. Init containers and overhead are not counted: nobody has any here.
+// addRequests adds the requests of a pod. Init containers and overhead are not counted: no pod has any here.
 func addRequests(to corev1.ResourceList, pod *corev1.Pod) {
 	for _, c := range pod.Spec.Containers {
 		for name, q := range c.Resources.Requests {

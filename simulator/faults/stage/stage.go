@@ -1,8 +1,10 @@
-// Package stage is what a cluster has besides Lockstep, as far as jobs need it: the Job controller, kubelets, the life cycle of nodes, the
-// controller of ResourceClaims, and the collectors of garbage. They are models of what Kubernetes 1.37 does, written from its documentation and its API: what a Job counts as a failure and
-// when it makes a pod again, what becomes of a pod whose node is lost, in which order owners and dependents go.
+// Package stage models the parts of a cluster besides Lockstep, as far as jobs need it: the Job controller, kubelets,
+// the life cycle of nodes, the controller of ResourceClaims, and the collectors of garbage. They follow Kubernetes
+// 1.37, written from its documentation and its API: the failures that a Job counts and the time at which it creates a
+// pod again, the end of a pod whose node is lost, the order in which owners and dependents are deleted.
 //
-// They act on package apiserver directly, some time after what they act upon, and their own calls never fail: it is not they who are tried.
+// They act on package apiserver directly, some time after the change to which they react, and their own calls never
+// fail: they are not under test.
 package stage
 
 import (
@@ -15,17 +17,18 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
 )
 
-// World is what models need of who drives them.
+// World is the models' view of their driver.
 type World struct {
 	Server *apiserver.Server
 	Now    func() time.Time
 	// After has something done later.
 	After func(d time.Duration, do func())
-	// Delay draws how long something takes, between a tenth of the usual duration and twice that. Equal words give equal delays in each run.
+	// Delay draws a duration between a tenth of the usual one and twice that. Equal words give equal delays in each
+	// run.
 	Delay func(usual time.Duration, words ...string) time.Duration
-	// NVLink says that NVIDIA's driver for ComputeDomains is there.
+	// NVLink is set if NVIDIA's driver for ComputeDomains is there.
 	NVLink bool
-	// Log notes what happened.
+	// Log receives the events.
 	Log func(format string, args ...any)
 }
 
@@ -66,7 +69,7 @@ func Start(w World, work Work) *Stage {
 	return m
 }
 
-// must is for calls that fail only if the model is wrong, or if what they are about is gone.
+// must is for calls that fail only if the model is wrong, or if their object is deleted.
 func must(err error) {
 	if client.IgnoreNotFound(err) != nil {
 		panic(err)

@@ -243,7 +243,7 @@ func (c *Client) answered(value any, err error, into client.Object) error {
 	return c.copy(o, into)
 }
 
-// typed is an object as the server keeps it.
+// typed is an object as the server stores it.
 func (c *Client) typed(o client.Object) (client.Object, error) {
 	raw, ok := o.(*unstructured.Unstructured)
 	if !ok {

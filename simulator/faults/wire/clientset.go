@@ -30,7 +30,7 @@ var errNotServed = errors.New("the model of the API server does not serve this")
 // the gate. It cannot watch.
 func Clientset(p *Process, server *apiserver.Server, qps float32, burst int) (kubernetes.Interface, error) {
 	config := &rest.Config{Host: "http://apiserver", QPS: qps, Burst: burst}
-	config.ContentType = runtime.ContentTypeJSON // what is asked is read here, and the server's own encoding is not
+	config.ContentType = runtime.ContentTypeJSON // requests are decoded here, and the server's own encoding is not
 	set, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: connection{p, server}})
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
@@ -38,7 +38,7 @@ func Clientset(p *Process, server *apiserver.Server, qps float32, burst int) (ku
 	return set, nil
 }
 
-// connection serves HTTP in the goroutine of who asks.
+// connection serves HTTP in the caller's goroutine.
 type connection struct {
 	process *Process
 	server  *apiserver.Server
@@ -53,14 +53,15 @@ func kindOf(resource string) (string, bool) {
 	return kind, ok
 }
 
-// target is what a request is about.
+// target is the object of a request.
 type target struct {
 	version           schema.GroupVersion
 	kind, subresource string
 	name              types.NamespacedName
 }
 
-// parse reads a path: /api/VERSION or /apis/GROUP/VERSION, then namespaces/NAMESPACE for what has one, then the resource.
+// parse reads a path: /api/VERSION or /apis/GROUP/VERSION, then namespaces/NAMESPACE for namespaced resources, then the
+// resource.
 func parse(path string) (target, error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var t target
@@ -191,7 +192,7 @@ func (c connection) list(r *http.Request, t target) (any, error) {
 	})
 }
 
-// respond makes a response. A server that is busy says when to come again.
+// respond makes a response. A busy server sends the time after which to retry.
 func (connection) respond(r *http.Request, code int, value any) (*http.Response, error) {
 	body, err := json.Marshal(value)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package wire is what lies between a process and package apiserver: clients whose calls stop at a gate until whoever drives the world lets them
-// through, with what happens to them on the way. Processes run in goroutines; the gate puts their calls into an order that is the same each time,
-// if it is asked only when all of them stand still (testing/synctest.Wait).
+// Package wire connects processes with package apiserver: clients whose calls stop at a gate until the driver of the
+// world lets them through, with the faults on the way. Processes run in goroutines; the gate puts their calls into an
+// order that is the same each time, if it is asked only when all of them stand still (testing/synctest.Wait).
 package wire
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Verb is what a call asks for.
+// Verb is the verb of a call.
 type Verb string
 
 // The verbs.
@@ -32,13 +32,13 @@ const (
 // Reads reports whether the verb changes nothing.
 func (v Verb) Reads() bool { return v == Get || v == List }
 
-// Request is what is asked for.
+// Request describes a call.
 type Request struct {
 	Verb Verb
-	// Kind and Subresource are of what is asked for, Name is its name; that of a list has a namespace only.
+	// Kind and Subresource are those of the requested object, Name is its name; a list's Name has a namespace only.
 	Kind, Subresource string
 	Name              types.NamespacedName
-	// Body is what a scheduler sends along: several of its goroutines may write to one object at once.
+	// Body is the content that a scheduler sends along: several of its goroutines may write to one object at once.
 	Body string
 }
 
@@ -46,7 +46,7 @@ type Request struct {
 type Call struct {
 	Request
 
-	// Process is who asks.
+	// Process is the caller.
 	Process *Process
 
 	do     func() (any, error)
@@ -67,7 +67,7 @@ func (c *Call) String() string {
 	return fmt.Sprintf("%s: %s %s %s", c.Process.Name, c.Verb, what, c.Name)
 }
 
-// Outcome is what happens to a call.
+// Outcome is the fate of a call.
 type Outcome string
 
 const (
@@ -75,13 +75,13 @@ const (
 	Answered Outcome = "answered"
 	// Busy is one that is answered with 429.
 	Busy Outcome = "429"
-	// Unsent is one that does not come to the server.
+	// Unsent is one that does not reach the server.
 	Unsent Outcome = "unsent"
 	// Lost is one whose answer is lost.
 	Lost Outcome = "answer lost"
 )
 
-// End carries a call out, as its outcome says, and answers it. It returns what the caller is told.
+// End carries a call out according to its outcome, and answers it. It returns the caller's error.
 func (c *Call) End(o Outcome) error {
 	var a answer
 	switch o {
@@ -93,7 +93,7 @@ func (c *Call) End(o Outcome) error {
 	case Unsent:
 		a.err = errUnsent(c)
 	case Lost:
-		_, _ = c.do() // nobody hears of it
+		_, _ = c.do() // the answer is dropped
 		a.err = errLost(c)
 	case Answered:
 		a.value, a.err = c.do()
@@ -110,7 +110,7 @@ func errLost(c *Call) error {
 	return fmt.Errorf("%s %q: http2: client connection lost", c.Verb, c.Kind) //nolint:err113 // as net/http says it
 }
 
-// Process is somebody who makes calls.
+// Process is a caller.
 type Process struct {
 	Name string
 	gate *Gate
@@ -119,7 +119,7 @@ type Process struct {
 	dead bool
 }
 
-// Die has all later calls of the process fail: there is nobody any more who could make them.
+// Die has all later calls of the process fail: it exists no more.
 func (p *Process) Die() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *Process) call(ctx context.Context, r Request, do func() (any, error)) (
 	}
 }
 
-// Gate is where calls stop. Its zero value is ready.
+// Gate stops calls. Its zero value is ready.
 type Gate struct {
 	mu    sync.Mutex
 	calls []*Call
@@ -163,7 +163,7 @@ func (g *Gate) stop(c *Call) {
 	g.calls = append(g.calls, c)
 }
 
-// Take returns the calls that stopped since the last time, by process, verb, kind, name and what they send.
+// Take returns the calls that stopped since the last Take, by process, verb, kind, name and body.
 func (g *Gate) Take() []*Call {
 	g.mu.Lock()
 	defer g.mu.Unlock()

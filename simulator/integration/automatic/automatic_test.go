@@ -178,7 +178,7 @@ func TestAuto_ADescribedModelGetsAnNVLinkDomain(t *testing.T) {
 	}
 }
 
-// What the owner says stays, whatever the fleet.
+// The owner's own values stay, whatever the fleet.
 func TestAuto_OwnResourcesStay(t *testing.T) {
 	own := "runtimeRef: {name: torchtune-llama3.2-3b}, trainer: {command: [tune, run], numNodes: 1, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}"
 	job, err := create(t, jobOf("own", "", own), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -274,7 +274,7 @@ func relabel(t *testing.T, prefix, memory string) {
 	}
 }
 
-// The samples of the page are let in as they are shown.
+// The samples of the page are admitted as they are shown.
 func TestAuto_ThePagesManifests(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("../../../docs", "auto-resources.md"))
 	if err != nil {

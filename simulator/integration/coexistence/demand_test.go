@@ -18,11 +18,11 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// burst is a pool of which no node exists.
+// burst is a pool without nodes.
 const burst = "nodeSelector: {pool: burst}"
 
-// As shipped, gangs that wait look to node autoscalers as any pods do that wait. With mode none nothing is seen of them, and of pods in no gang what was
-// seen before.
+// As shipped, waiting gangs look to node autoscalers like any waiting pods. With mode none autoscalers see nothing of
+// them, and of pods in no gang the same as before.
 func TestDemand_ReasonOfMembers(t *testing.T) {
 	t.Run("pods", func(t *testing.T) { reasons(t, corev1.PodReasonUnschedulable) })
 	t.Run("none", func(t *testing.T) {
@@ -59,8 +59,8 @@ func scheduled(pod corev1.Pod) corev1.PodCondition {
 	return corev1.PodCondition{}
 }
 
-// With mode gangs each gang that waits has one ProvisioningRequest for all of its members, and no member is Unschedulable. When the nodes are there the
-// gang starts, and its request and the templates go.
+// With mode gangs each waiting gang has one ProvisioningRequest for all of its members, and no member is Unschedulable.
+// When the nodes are there the gang starts, and its request and the templates are deleted.
 func TestDemand_OneRequestForEachGang(t *testing.T) {
 	serveRequests(t)
 	install(t, render.Default().With("neighbors.demand.mode", "gangs"))
@@ -108,7 +108,7 @@ func TestDemand_OneRequestForEachGang(t *testing.T) {
 // request is a ProvisioningRequest.
 type request struct {
 	name, uid string
-	// count is for how many pods it is, in one set.
+	// count is the number of its pods, in one set.
 	count int64
 }
 

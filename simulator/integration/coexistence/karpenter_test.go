@@ -61,7 +61,7 @@ func TestKarpenter_NodesForGangs(t *testing.T) {
 	documented(t, map[string]string{"karpenter": strings.Join(rows, "\n")})
 }
 
-// claimed returns how many nodes Karpenter made, or is making, for a pool.
+// claimed returns the number of nodes that Karpenter made, or is making, for a pool.
 func claimed(t *testing.T, pool string) int {
 	t.Helper()
 	claims := schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
@@ -73,7 +73,7 @@ func claimed(t *testing.T, pool string) int {
 	return len(list.Items)
 }
 
-// addPool adds a pool of at most six nodes with 8 GPUs, which goes with its nodes when the test ends.
+// addPool adds a pool of at most six nodes with 8 GPUs, which is deleted with its nodes when the test ends.
 func addPool(t *testing.T, pool string) {
 	t.Helper()
 	content, err := os.ReadFile("testdata/karpenter.yaml")

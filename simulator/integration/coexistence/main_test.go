@@ -1,4 +1,5 @@
-// Package coexistence_test runs Lockstep beside what else decides about nodes: node autoscalers, the default scheduler, and pods that need no accelerator.
+// Package coexistence_test runs Lockstep beside other components that manage nodes: node autoscalers, the default
+// scheduler, and pods that need no accelerator.
 package coexistence_test
 
 import (
@@ -20,9 +21,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
@@ -143,7 +144,7 @@ func makeNamespace(t *testing.T) {
 	})
 }
 
-// empty deletes what makes pods, and the pods, so that nothing is bound in a namespace that is being deleted.
+// empty deletes the owners of pods, and the pods, so that nothing is bound in a namespace that is being deleted.
 func empty(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	background := metav1.DeletePropagationBackground
@@ -204,7 +205,7 @@ func namespaceOf(t *testing.T) string {
 	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 }
 
-// eventually fails the test unless what is waited for comes within a minute.
+// eventually fails the test unless the condition holds within a minute.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,

@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Of a gang that no node holds, neither one that is there nor one that can be added, its owner is told before its pods are made, and where there will be no
-// other nodes they are not made. One that a node could hold that can be added waits for it with its pods.
+// The owner of a gang that no node holds, neither an existing one nor one that can be added, gets the reason before its
+// pods are made, and where no other nodes can be added they are not made. A gang that fits on a node that can be added
+// waits for it with its pods.
 func TestNodes_GangThatNoNodeHolds(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	controller(ctx, t, "--node-shape=cpu=96,nvidia.com/gpu=16", "--nodes-complete")

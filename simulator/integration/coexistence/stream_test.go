@@ -50,18 +50,19 @@ func swell(t *testing.T) {
 	}
 }
 
-// patience is how long a gang is watched that waits beside a stream. Without the stream it starts within 9 s, when the last pod has ended.
+// patience is the time for which a gang is watched that waits beside a stream. Without the stream it starts within 9 s, when the last pod
+// has ended.
 const patience = 60 * time.Second
 
-// outcome is what became of a gang beside a stream.
+// outcome is the result of a gang beside a stream.
 type outcome struct {
-	// wait is how long the gang waited; patience for one that did not start.
+	// wait is the time that the gang waited; patience for one that did not start.
 	wait time.Duration
-	// evicted is how many pods of the stream were.
+	// evicted is the number of the stream's evicted pods.
 	evicted int
 }
 
-// beside has a gang of four of the eight nodes wait, before the pods of a scheduler's stream that come later.
+// beside has a gang of four of the eight nodes wait, before the later pods of a scheduler's stream.
 func beside(t *testing.T, scheduler, class string) outcome {
 	t.Helper()
 	if !exists(t) {
@@ -89,8 +90,9 @@ func beside(t *testing.T, scheduler, class string) outcome {
 	return outcome{time.Since(began).Round(time.Second), len(evicted)}
 }
 
-// A gang of four of eight nodes waits beside a stream of single pods that all want a node: of Lockstep, which keeps the nodes that become free for the gang; of
-// the default scheduler, which does not know that they are kept; and of the default scheduler with the policy that gives such pods to Lockstep.
+// A gang of four of eight nodes waits beside a stream of single pods that all want a node: of Lockstep, which reserves
+// the freed nodes for the gang; of the default scheduler, which does not see the reservation; and of the default
+// scheduler with the policy that gives such pods to Lockstep.
 func TestStream_GangBesideSinglePods(t *testing.T) {
 	if !*long {
 		t.Skip("takes two and a half minutes; -args -long runs it")

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 const pcieRoot, numaNode = "resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode"
@@ -29,8 +29,8 @@ func completes(t *testing.T, job string) {
 	})
 }
 
-// The sample: eight pairs for each pod, of which both devices are below one PCIe root.
-func TestH100GangsHavePairsBelowOneRoot(t *testing.T) {
+// The sample: eight pairs for each pod, with both devices below one PCIe root.
+func TestAlignedPairs_H100BelowOneRoot(t *testing.T) {
 	submit(t, sample(t, "h100-pairs", ""))
 	for _, pod := range running(t, "h100-pairs", 2) {
 		devices := claimed(t, &pod, "pairs")
@@ -54,13 +54,13 @@ func TestH100GangsHavePairsBelowOneRoot(t *testing.T) {
 }
 
 // Three machines have eight GPUs each, but one of them has lost a card: a gang of three waits, whole.
-func TestAGangThatCannotBeAlignedWaitsWhole(t *testing.T) {
+func TestAlignedPairs_UnalignableGangWaitsWhole(t *testing.T) {
 	job := play(t, sample(t, "h100-pairs", "numNodes: 3"))["h100-pairs"]
 	unplaced(t, job, 3, "2 of 3")
 }
 
 // The sample: sixteen halves fill the eight GPUs of the machine. Sixteen more wait until these have ended.
-func TestMIGGangsFillGPUsExactly(t *testing.T) {
+func TestMIG_GangsFillGPUsExactly(t *testing.T) {
 	submit(t, sample(t, "mig", ""))
 	full := map[string]bool{}
 	for _, pod := range running(t, "mig-halves", 16) {
@@ -87,7 +87,7 @@ func TestMIGGangsFillGPUsExactly(t *testing.T) {
 }
 
 // The sample: two GPUs and two cards of either processor, on trays of one clique that a ComputeDomain connects.
-func TestGB200GangsAreAlignedByProcessor(t *testing.T) {
+func TestAlignedPairs_GB200ByProcessor(t *testing.T) {
 	submit(t, sample(t, "gb200-numa", ""))
 	racks := map[string]bool{}
 	for _, pod := range running(t, "gb200-numa", 4) {
@@ -121,7 +121,7 @@ func TestGB200GangsAreAlignedByProcessor(t *testing.T) {
 }
 
 // On these trays no GPU shares a root with a card.
-func TestPairsByRootWaitOnGB200(t *testing.T) {
+func TestAlignedPairs_ByRootWaitOnGB200(t *testing.T) {
 	job := play(t, written(t, template("pair", `requests: [`+
 		`{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, `+
 		`selectors: [{cel: {expression: "device.attributes['gpu.nvidia.com'].productName == 'NVIDIA GB200'"}}]}}, `+
@@ -131,7 +131,7 @@ func TestPairsByRootWaitOnGB200(t *testing.T) {
 }
 
 // Pods may ask for GPUs as ever: a class serves nvidia.com/gpu where drivers publish them.
-func TestGPUsAreServedByTheirOldName(t *testing.T) {
+func TestExtendedResource_GPUsByOldName(t *testing.T) {
 	job := play(t, written(t, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {name: counted, annotations: {simulator.lockstep.dev/run-time: 1s}}
@@ -147,7 +147,7 @@ spec:
 	}
 }
 
-// contradictory publishes two slices of a pool that do not agree about how many there are, until the test ends.
+// contradictory publishes two slices of a pool that disagree about the number of slices, until the test ends.
 func contradictory(t *testing.T) {
 	t.Helper()
 	driver, node := "broken.example.com", "broken"
@@ -183,9 +183,9 @@ func contradictory(t *testing.T) {
 	created(err, api.DeviceClasses().Delete, class.Name)
 }
 
-// A claim that nobody can serve keeps its gang waiting, with the reason, and no other gang. One gang at a time waits, because
-// a second one may be told first that another is before it, and an explanation is replaced once a minute.
-func TestABadClaimConcernsItsGangAlone(t *testing.T) {
+// A claim that no device can serve leaves its gang waiting, with the reason, and no other gang. One gang at a time
+// waits, because a second one may first report that another is before it, and an explanation is replaced once a minute.
+func TestResourceClaim_BadOneBlocksItsGangOnly(t *testing.T) {
 	contradictory(t)
 	for _, bad := range []struct{ name, request, reason string }{
 		{"classless", `deviceClassName: missing.example.com`, "missing.example.com"},
@@ -212,8 +212,8 @@ func TestABadClaimConcernsItsGangAlone(t *testing.T) {
 	}
 }
 
-// Slices go when their node goes, and those of a node in a clique are published once.
-func TestSlicesBelongToTheirNodes(t *testing.T) {
+// Slices are deleted with their node, and those of a node in a clique are published once.
+func TestResourceSlice_BelongsToItsNode(t *testing.T) {
 	all, err := shared.Client.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

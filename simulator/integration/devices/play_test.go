@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
-	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
@@ -48,7 +48,7 @@ spec: {spec: {devices: {%s}}}
 `, name, devices)
 }
 
-// gang is a torch TrainJob of which each node has a claim by that template.
+// gang returns a torch TrainJob whose nodes have a claim by that template each.
 func gang(name string, nodes int, template, runTime string) string {
 	return fmt.Sprintf(`apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -70,7 +70,7 @@ func written(t *testing.T, yaml string) string {
 	return file
 }
 
-// submit submits a file as lockstep up does. When the test ends, what is in it is deleted and its devices are free.
+// submit submits a file as lockstep up does. When the test ends, its objects are deleted and its devices are free.
 func submit(t *testing.T, file string) []outcome.JobObservation {
 	t.Helper()
 	jobs, submitted := shared.Submit(t, file)
@@ -78,13 +78,13 @@ func submit(t *testing.T, file string) []outcome.JobObservation {
 	return submitted
 }
 
-// play submits a file and returns how each job ended, by name.
+// play submits a file and returns the outcome of each job, by name.
 func play(t *testing.T, file string) map[string]outcome.Job {
 	t.Helper()
 	return shared.Watch(t, submit(t, file), 3*time.Second)
 }
 
-// discard deletes jobs and templates, and waits until the jobs' pods and claims are gone.
+// discard deletes jobs and templates, and waits until the jobs' pods and claims are deleted.
 func discard(t *testing.T, all workload.Workload) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
@@ -131,7 +131,7 @@ func gone(ctx context.Context, job string) (bool, error) {
 	return len(pods.Items) == 0 && !slices.ContainsFunc(claims.Items, ofJob), nil
 }
 
-// within fails the test unless what is waited for comes in time.
+// within fails the test unless the condition holds in time.
 func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// An elastic training by torchrun trains on two nodes, gives one to a more important job and goes on with the other, and takes it back when that job has
-// ended. It never begins anew, and completes.
+// An elastic training by torchrun trains on two nodes, gives one to a job of higher priority and continues with the
+// other, and takes it back when that job has ended. It never begins anew, and completes.
 func TestElastic_TorchShrinksAndGrows(t *testing.T) {
 	makeUrgent(t)
 	ended := begin(t, "elastic")

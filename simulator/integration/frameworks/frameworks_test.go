@@ -26,7 +26,7 @@ func TestXGBoost_AWorkerANode(t *testing.T) {
 	expectModels(t, play(t, "xgboost"), 2)
 }
 
-// The SDK's job of two GPUs a node, which says nothing of workers: each GPU has one.
+// The SDK's job of two GPUs a node, which sets no number of workers: each GPU has one.
 func TestXGBoost_AWorkerAGPU(t *testing.T) {
 	expectModels(t, play(t, "xgboost-gpus"), 4)
 }

@@ -77,7 +77,7 @@ func together(t *testing.T, pods []corev1.Pod) {
 	}
 }
 
-// An evicted rank takes the other with it; both have time to save, and go on together where they were.
+// An evicted rank takes the other with it; both have time to save, and resume together where they were.
 func TestIncident_Eviction(t *testing.T) {
 	ended := begin(t, "evicted")
 	before := ranks(t, "evicted", 2)
@@ -113,8 +113,8 @@ func resumed(t *testing.T, job seen, steps int) {
 	}
 }
 
-// A rank that exits takes the other with it. Both keep their places while another job wants one, and the TrainJob names the rank, its code and its
-// last words.
+// A rank that exits takes the other with it. Both retain their places while another job wants one, and the TrainJob
+// names the rank, its code and its last words.
 func TestIncident_ExitCode(t *testing.T) {
 	ended := begin(t, "crashed")
 	before := ranks(t, "crashed", 2)
@@ -151,7 +151,8 @@ func makeUrgent(t *testing.T) {
 	}
 }
 
-// A gang that gives way to a more important one saves its steps on SIGTERM, and goes on with them when the other has ended.
+// A gang that is preempted by one of higher priority saves its steps on SIGTERM, and resumes from them when the other
+// has ended.
 func TestIncident_PreemptionWithACheckpoint(t *testing.T) {
 	makeUrgent(t)
 	ended := begin(t, "preempted")

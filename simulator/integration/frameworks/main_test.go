@@ -1,6 +1,6 @@
-// Package frameworks_test runs the frameworks that users run, through Kubeflow's SDK, on real nodes: two kubelets with their containerd, in whose
-// containers are Debian's and PyPI's programs. It needs root, and what make e2e-real builds:
-// go test -v ./simulator/integration/frameworks -args -real.
+// Package frameworks_test runs the frameworks that users run, through Kubeflow's SDK, on real nodes: two kubelets with
+// their containerd, in whose containers are Debian's and PyPI's programs. It needs root, and the programs of make
+// e2e-real: go test -v ./simulator/integration/frameworks -args -real.
 package frameworks_test
 
 import (
@@ -13,9 +13,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/realnode"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
 var (
@@ -36,7 +36,7 @@ const (
 	gpusPerNode = 2
 )
 
-// ownImage is that of a user who does not take the runtime's.
+// ownImage is the image of a user who does not use the runtime's.
 const ownImage = realnode.Registry + "/own-xgboost:1"
 
 func TestMain(m *testing.M) {

@@ -10,23 +10,23 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
-// transcript is what docs/real-nodes.md shows: a row for each test, of the last run in which it passed.
+// transcript is the content of docs/real-nodes.md: a row for each test, of the last run in which it passed.
 var transcript struct {
 	sync.Mutex
 
 	rows map[string]line
 }
 
-// line is what was seen in a test, and the time of its longest job in seconds.
+// line is the observation of a test, and the time of its longest job in seconds.
 type line struct {
 	seen    []string
 	seconds float64
 }
 
-// record adds to the row of a test: what was seen of a job, and the seconds from the call that creates it to its end.
+// record adds to the row of a test: the observation of a job, and the seconds from the call that creates it to its end.
 func record(test, seen string, seconds float64) {
 	transcript.Lock()
 	defer transcript.Unlock()
@@ -46,7 +46,7 @@ var (
 	row   = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\n")
 )
 
-// writePage writes what was recorded into the page, and keeps the rows of tests that did not pass or did not run.
+// writePage writes the recorded rows into the page, and retains the rows of tests that did not pass or did not run.
 func writePage() error {
 	root, err := cluster.SourceTree()
 	if err != nil {

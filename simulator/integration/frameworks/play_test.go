@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// seen is what a user of the SDK sees of a job that has ended.
+// seen is a user's view, by the SDK, of a job that has ended.
 type seen struct {
 	Name, Status string
 	Seconds      float64
@@ -34,7 +34,7 @@ func (s seen) log() string {
 	return all.String()
 }
 
-// lastWords logs what failed pods of a job printed, before they are deleted, until ctx ends.
+// lastWords logs the output of failed pods of a job, before they are deleted, until ctx ends.
 func lastWords(ctx context.Context, t *testing.T, job string) {
 	t.Helper()
 	pods, told := shared.Client.CoreV1().Pods("default"), map[types.UID]bool{}

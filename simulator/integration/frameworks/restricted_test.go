@@ -40,7 +40,7 @@ func enforce(t *testing.T, level string) {
 	}
 }
 
-// install brings the shipped runtimes to what a release has.
+// install updates the shipped runtimes to those of a release.
 func install(t *testing.T, release render.Release) {
 	t.Helper()
 	rendered, err := render.Chart(release)

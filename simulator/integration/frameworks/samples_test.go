@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/realnode"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
-// The shipped samples train on real nodes as they are, on nodes that say to be trays of the default fleet. Where one has more ranks than this machine
-// can carry, ranks is how many it has here.
+// The shipped samples train on real nodes unchanged, on nodes that say to be trays of the default fleet. Where one has more ranks than this machine
+// can carry, ranks is the number that it has here.
 func TestSamples_TrainForReal(t *testing.T) {
 	asTrays(t)
 	for _, sample := range []struct {

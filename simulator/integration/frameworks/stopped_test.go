@@ -8,8 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A job goes on elsewhere when the machine under it is gone: its kubelet and container runtime end, Kubernetes notices, and the Node is deleted, as
-// clouds do. Before that, Kubernetes keeps the pods as Terminating, because they may run. It is the last test.
+// A job continues elsewhere when its machine is lost: its kubelet and container runtime end, Kubernetes notices, and
+// the Node is deleted, as clouds do. Before that, Kubernetes leaves the pods Terminating, because they may run. It is
+// the last test.
 func TestIncident_NodeStopped(t *testing.T) {
 	ended := begin(t, "moved")
 	before := ranks(t, "moved", 1)

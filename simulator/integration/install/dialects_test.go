@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/capture"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 // dialectsOfThePage returns the rows that docs/dialects.md adds to the chart's values.

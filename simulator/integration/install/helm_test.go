@@ -23,7 +23,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// patience is how long an action of Helm's may take.
+// patience is the time that an action of Helm's may take.
 const patience = 2 * time.Minute
 
 // packed is the chart as it is released, JobSet's chart in it.
@@ -48,7 +48,7 @@ func values(more map[string]any) map[string]any {
 	return all
 }
 
-// helm is what actions need to know of the cluster.
+// helm returns the configuration of actions for the cluster.
 func helm(t *testing.T) *action.Configuration {
 	t.Helper()
 	kubeconfig, namespace := shared.Kubeconfig(), render.Default().Namespace

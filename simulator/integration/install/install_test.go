@@ -22,16 +22,17 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cli"
-	"github.com/lockstep-project/lockstep/simulator/doctor"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/doctor"
 )
 
-// secretLimit is how large a Secret can be, and with it a release.
+// secretLimit is the largest size of a Secret, and with it of a release.
 const secretLimit = 1 << 20
 
-// The life of an installation: a gang starts, an upgrade with another version, other values and an older CRD in the cluster disturbs none, a rollback
-// neither, and after the removal nothing of the release is left while what ran runs on.
+// The life of an installation: a gang starts, an upgrade with another version, other values and an older CRD in the
+// cluster disturbs none, a rollback neither, and after the removal nothing of the release is left while running pods
+// continue.
 func TestTheChart_FromInstallToUninstall(t *testing.T) {
 	native := *mode != string(probe.Resources)
 	blocks := map[string]string{}
@@ -114,18 +115,18 @@ func TestTheChart_FromInstallToUninstall(t *testing.T) {
 	if replicas, _, _ := unstructured.NestedInt64(deployed.Object, "spec", "replicas"); replicas != 2 {
 		t.Errorf("after the rollback there are %d replicas", replicas)
 	}
-	withdraw(t, "waiting") // or it keeps the nodes that are free
+	withdraw(t, "waiting") // or it holds the free nodes
 	maps.DeleteFunc(before, func(_ string, is pod) bool { return is.phase == corev1.PodPending })
 	submit(t, "after", 2, "1s")
 	eventually(t, "a gang after the rollback", func() bool { return len(podsOf(t, "after", corev1.PodSucceeded)) == 2 })
 
-	shared.StopInstalled(t.Context()) // Deployments go before roles
+	shared.StopInstalled(t.Context()) // Deployments are deleted before roles
 	uninstall(t)
 	undisturbed(t, "the removal", before)
 	nothingLeft(t)
 }
 
-// examine runs lockstep doctor, and records what it prints if a page shows that.
+// examine runs lockstep doctor, and records its output if a page shows that.
 func examine(t *testing.T, blocks map[string]string, when string) {
 	t.Helper()
 	var out, problems bytes.Buffer
@@ -153,7 +154,7 @@ func examined(t *testing.T) doctor.Facts {
 	return facts
 }
 
-// runInstalled runs what is installed, until it would start a job.
+// runInstalled runs the installed components, until they would start a job.
 func runInstalled(t *testing.T) {
 	t.Helper()
 	if err := shared.RunInstalled(background(t)); err != nil {
@@ -161,7 +162,7 @@ func runInstalled(t *testing.T) {
 	}
 }
 
-// fitsItsSecret reports how large the release is in the cluster.
+// fitsItsSecret checks the size of the release in the cluster.
 func fitsItsSecret(t *testing.T) {
 	t.Helper()
 	secrets, err := shared.Client.CoreV1().Secrets(render.Default().Namespace).
@@ -209,7 +210,7 @@ func submit(t *testing.T, name string, nodes int64, runTime string) {
 	})
 }
 
-// withdraw deletes a TrainJob, and waits until its pods are gone.
+// withdraw deletes a TrainJob, and waits until its pods are deleted.
 func withdraw(t *testing.T, name string) {
 	t.Helper()
 	jobs := shared.Dynamic.Resource(schema.GroupVersionResource{
@@ -221,7 +222,7 @@ func withdraw(t *testing.T, name string) {
 	eventually(t, "the end of the pods of "+name, func() bool { return len(podsOf(t, name, "")) == 0 })
 }
 
-// pod is what must not change of a pod that runs.
+// pod is the part of a pod that must not change while it runs.
 type pod struct {
 	uid   types.UID
 	phase corev1.PodPhase
@@ -268,8 +269,8 @@ func age(t *testing.T, name string) {
 	}
 }
 
-// nothingLeft checks that nothing of the release is in the cluster but CRDs and a namespace that may be of others by now, and in its own namespace
-// only what is in every namespace, and what jobs were frozen with.
+// nothingLeft checks that the release leaves nothing in the cluster but CRDs and a namespace that others may use by
+// now, and in its own namespace only the objects of every namespace, and the frozen copies of jobs.
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	lists, err := shared.Client.Discovery().ServerPreferredResources()
@@ -316,7 +317,7 @@ func isLeft(object *unstructured.Unstructured) bool {
 	case object.GetNamespace() != render.Default().Namespace:
 		return false
 	}
-	// What Kubernetes puts into every namespace.
+	// Objects that Kubernetes creates in every namespace.
 	return (kind != "ServiceAccount" || name != "default") && (kind != "ConfigMap" || name != "kube-root-ca.crt")
 }
 

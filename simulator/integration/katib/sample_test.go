@@ -61,7 +61,9 @@ func (configured) GetEarlyStoppingConfigData(string) (configv1beta1.EarlyStoppin
 	return configv1beta1.EarlyStoppingConfig{}, nil
 }
 
-func (configured) GetMetricsCollectorConfigData(commonv1beta1.CollectorKind) (configv1beta1.MetricsCollectorConfig, error) {
+func (configured) GetMetricsCollectorConfigData(
+	commonv1beta1.CollectorKind,
+) (configv1beta1.MetricsCollectorConfig, error) {
 	return configv1beta1.MetricsCollectorConfig{}, nil
 }
 
@@ -94,7 +96,7 @@ func TestSample_SaysKatibsDefaults(t *testing.T) {
 	}
 }
 
-// The trial that Katib renders is in testdata, where Lockstep's planner reads it (controller/plan TestKatibsTrialRenders).
+// The trial that Katib renders is in testdata, where Lockstep's planner reads it (controller/plan TestKatib_TrialRenders).
 func TestSample_RendersATrial(t *testing.T) {
 	got, err := yaml.Marshal(trial(t).Object)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // cards is a namespace with a queue for eight devices of a class, and a runtime whose pods claim four each.
@@ -92,8 +92,8 @@ spec:
 `, name, after)
 }
 
-// Kueue counts the devices of claims that are in the pods of a runtime, by its deviceClassMappings: what it counts is what lockstep-scheduler
-// allocates, and a second job waits for quota though there are devices.
+// Kueue counts the devices of claims that are in the pods of a runtime, by its deviceClassMappings: it counts the devices that
+// lockstep-scheduler allocates, and a second job waits for quota though there are devices.
 func TestDeviceQuota_ClaimsOfTheRuntimeAreCounted(t *testing.T) {
 	mapCards(t)
 	for tray := range 4 {
@@ -120,7 +120,8 @@ func TestDeviceQuota_ClaimsOfTheRuntimeAreCounted(t *testing.T) {
 	}
 }
 
-// Kueue does not know resourceClaimsPerNode: a queued job with it would use devices and no quota, so it is refused, with what to do instead.
+// Kueue does not know resourceClaimsPerNode: a queued job with it would use devices and no quota, so it is refused,
+// with the alternative.
 func TestDeviceQuota_ClaimsOfTheJobAreRefused(t *testing.T) {
 	mapCards(t)
 	apply(t, cards)

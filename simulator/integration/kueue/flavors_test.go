@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // domainLabel is the label of the rack of a node of the fleet.
 const domainLabel = "accelerator.topograph.run/domain"
 
-// marketTaint keeps pods without a flavor's toleration off the nodes of that flavor.
+// marketTaint bars pods without a flavor's toleration from the nodes of that flavor.
 const marketTaint = "example.com/market"
 
 const sdkManager = "trainer.kubeflow.org/kubeflow-sdk"
@@ -134,8 +134,9 @@ spec:
     resourcesPerNode: {requests: {cpu: 20, memory: 1Gi}, limits: {nvidia.com/gpu: 4}}
 `
 
-// A job that Kueue preempts in one flavor is admitted in another. Its pods have the second flavor's node selector and tolerations beside what
-// its owner and the SDK patched, and nothing of the first flavor's. Kueue counts what the pods request at each step.
+// A job that Kueue preempts in one flavor is admitted in another. Its pods have the second flavor's node selector and
+// tolerations beside the patches of its owner and the SDK, and nothing of the first flavor's. Kueue counts the pods'
+// requests at each step.
 func TestKueuePatch_PreemptedJobMovesToAnotherFlavor(t *testing.T) {
 	taintRack(t, "rack-1", "reserved")
 	taintRack(t, "rack-2", "spot")
@@ -213,8 +214,8 @@ func marketOf(node string) string {
 	}
 }
 
-// expectFlavor fails the test unless all pods of a job are one gang on nodes of a rack, select and tolerate that flavor only, and have what the
-// job's owner and the SDK patched.
+// expectFlavor fails the test unless all pods of a job are one gang on nodes of a rack, select and tolerate that flavor
+// only, and have the patches of the job's owner and the SDK.
 func expectFlavor(t *testing.T, job, flavor, rack string) {
 	t.Helper()
 	gangs := map[string]bool{}

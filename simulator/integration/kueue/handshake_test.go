@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // checkAfter is the time that a job of a queue with Lockstep's AdmissionCheck may wait for nodes.
@@ -54,9 +54,10 @@ metadata: {name: checked, namespace: checked}
 spec: {clusterQueue: checked}
 `
 
-// Kueue pins a gang to a rack that looks free to it, and that Lockstep has reserved for a job without a queue. Lockstep tells Kueue by its
-// AdmissionCheck; Kueue takes the admission back, and admits the gang in the other rack once that is the one with room. Without the check the
-// gang would hold its quota, and wait in the first rack, as long as the other job runs.
+// Kueue pins a gang to a rack that looks free to it, and that Lockstep has reserved for a job without a queue. Lockstep
+// reports this by its AdmissionCheck; Kueue takes the admission back, and admits the gang in the other rack once that
+// is the one with room. Without the check the gang would hold its quota, and wait in the first rack, as long as the
+// other job runs.
 func TestAdmissionCheck_GangMovesToTheRackWithRoom(t *testing.T) {
 	for _, rack := range []string{"rack-3", "rack-4"} {
 		labelRack(t, rack)

@@ -53,7 +53,7 @@ func (s state) ended() string {
 	return ""
 }
 
-// active is how many Jobs have running pods; -1 where no status says so.
+// active is the number of Jobs with running pods; -1 without a status.
 func (s state) active() int64 {
 	statuses, reported, _ := unstructured.NestedSlice(s.object, "status", "jobsStatus")
 	if !reported {
@@ -158,7 +158,7 @@ func recordOn(t *testing.T, client dynamic.Interface, namespace string) *history
 	return h
 }
 
-// clearJobs deletes the TrainJobs of a namespace, and waits until their pods have gone.
+// clearJobs deletes the TrainJobs of a namespace, and waits until their pods are deleted.
 func clearJobs(t *testing.T, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // lenient is a queue that has room for everything, in a namespace of its own.
@@ -35,9 +35,9 @@ metadata: {name: lenient, namespace: lenient}
 spec: {clusterQueue: lenient}
 `
 
-// exported is a job of a namespaced runtime as it comes out of another cluster, with Kueue's patch and with what Kueue's
-// struct of a TrainJob, which is that of Kubeflow Trainer 2.2, drops when it writes the job back: empty lists, numbers
-// instead of text, a field of 2.3's.
+// exported is a job of a namespaced runtime as exported from another cluster, with Kueue's patch and with the values
+// that Kueue's struct of a TrainJob, which is that of Kubeflow Trainer 2.2, drops when it writes the job back: empty
+// lists, numbers instead of text, a field of 2.3's.
 const exported = `---
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
@@ -75,7 +75,7 @@ spec:
 `
 
 // Kueue writes the whole job back when it admits it, and does not know all of it.
-func TestAJobThatKueueDoesNotKnowInFullIsAdmitted(t *testing.T) {
+func TestKueue_AdmitsJobWithUnknownFields(t *testing.T) {
 	h := record(t, "lenient")
 	done := play(t, write(t, lenient+exported))
 	submitted, at := h.next(t, 0, "exported", "submitted", state.suspended)
@@ -100,7 +100,7 @@ func TestAJobThatKueueDoesNotKnowInFullIsAdmitted(t *testing.T) {
 }
 
 // A job that names no queue is none of Kueue's business: it starts at once.
-func TestAJobWithoutAQueueRunsAtOnce(t *testing.T) {
+func TestKueue_JobWithoutQueueRunsAtOnce(t *testing.T) {
 	h := record(t, "free")
 	done := play(t, write(t, `apiVersion: v1
 kind: Namespace

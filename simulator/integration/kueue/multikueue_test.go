@@ -16,7 +16,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 // dispatched is a queue of sixteen GPUs, alike on both clusters; CHECKS are those of its ClusterQueue.
@@ -50,7 +50,7 @@ metadata: {name: dispatched, namespace: dispatched}
 spec: {clusterQueue: dispatched}
 `
 
-// multiKueue is what the manager knows of the worker.
+// multiKueue is the manager's configuration of the worker.
 const multiKueue = `apiVersion: v1
 kind: Secret
 metadata: {name: worker, namespace: kueue-system}
@@ -96,8 +96,9 @@ spec:
 `, name, labels, runTime)
 }
 
-// MultiKueue sends TrainJobs of a manager cluster to the shared cluster, its worker. Lockstep of the manager leaves them alone, Lockstep of the
-// worker places them as gangs, and their status is copied back. What the manager deletes or preempts is gone from the worker.
+// MultiKueue sends TrainJobs of a manager cluster to the shared cluster, its worker. Lockstep of the manager leaves
+// them alone, Lockstep of the worker places them as gangs, and their status is copied back. Jobs that the manager
+// deletes or preempts are deleted from the worker.
 func TestMultiKueue_WorkersLockstepPlacesTheManagersJobs(t *testing.T) {
 	manager := startManager(t)
 	apply(t, strings.Replace(dispatched, "CHECKS", "", 1))
@@ -241,7 +242,7 @@ func isGone(t *testing.T, name string) bool {
 	return err != nil && len(podsOf(t, "dispatched", name)) == 0
 }
 
-// logStatus writes what the manager knows of a job.
+// logStatus writes the state of a job as the manager sees it.
 func logStatus(t *testing.T, s state) {
 	t.Helper()
 	status, _, _ := unstructured.NestedMap(s.object, "status")

@@ -20,7 +20,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/simulator/session"
+	"github.com/lockstep-project/lockstep/simulator/live/session"
 )
 
 var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
@@ -55,7 +55,7 @@ metadata: {name: held, namespace: held}
 spec: {clusterQueue: held}
 `
 
-// trainers are what jobs say of their nodes, by the name that is in the transcript.
+// trainers are the trainers' parts of jobs, by the name that is in the transcript.
 var trainers = map[string]string{
 	"shipped":   `{}`,
 	"nodes":     `{numNodes: 3}`,
@@ -64,7 +64,7 @@ var trainers = map[string]string{
 	"processes": `{numNodes: 2, numProcPerNode: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 2}}}`,
 }
 
-// podSet is what a quota counts of pods that are alike: how many there are, and what each requests.
+// podSet is a quota's count of pods that are alike: their number, and the requests of each.
 type podSet struct {
 	name     string
 	count    int32
@@ -73,8 +73,9 @@ type podSet struct {
 
 func (p podSet) String() string { return fmt.Sprintf("%d %s {%s}", p.count, p.name, p.requests) }
 
-// Kueue never looks at a JobSet: it renders the runtime anew with the code of Kubeflow Trainer 2.2 and counts that. For each runtime that ships,
-// its Workload has the podsets of the JobSet that Lockstep renders. Jobs of which it would count less than runs are refused, and listed here.
+// Kueue never reads a JobSet: it renders the runtime anew with the code of Kubeflow Trainer 2.2 and counts that. For
+// each runtime that ships, its Workload has the podsets of the JobSet that Lockstep renders. Jobs whose usage it would
+// undercount are refused, and listed here.
 func TestWorkload_PodSetsAreThoseOfTheJobSet(t *testing.T) {
 	catalog, err := session.ShippedRuntimes()
 	if err != nil {
@@ -116,8 +117,8 @@ func TestWorkload_PodSetsAreThoseOfTheJobSet(t *testing.T) {
 	)
 }
 
-// uncounted are the jobs that are refused, because Kueue 0.19 counts resourcesPerNode in the place of the runtime's resources, and pods have
-// both; each with what Kueue would not count.
+// uncounted are the jobs that are refused, because Kueue 0.19 counts resourcesPerNode in the place of the runtime's
+// resources, and pods have both; each with the resources that Kueue would not count.
 var uncounted = map[string]string{
 	"deepspeed-distributed-gpu cpus":        "would not count nvidia.com/gpu: 1;",
 	"flux-distributed-gpu cpus":             "would not count nvidia.com/gpu: 1;",
@@ -232,7 +233,7 @@ func rendered(t *testing.T, job string) []podSet {
 	return sets
 }
 
-// requestsOf prints what a pod requests once the API server has filled in requests from limits.
+// requestsOf prints the requests of a pod once the API server has filled in requests from limits.
 func requestsOf(spec corev1.PodSpec) string {
 	pod := &corev1.Pod{Spec: *spec.DeepCopy()}
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // smallQueue is a queue of sixteen GPUs, in a namespace of its own, with a job that holds all of them.
@@ -62,7 +62,7 @@ spec:
 `, name, labels, nodes)
 }
 
-// size is what Kueue counts of a job, and what its pods are.
+// size is Kueue's count of a job, and its pods' sum.
 type size struct{ pods, gpus int64 }
 
 // A job changes its size while it waits in Kueue's queue, or after Kueue has preempted it. Kueue counts the new size, and admits the job with

@@ -16,16 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
-// teamsManager is whose patch the sample of low priority carries.
+// teamsManager is the manager of the patch in the sample of low priority.
 const teamsManager = "platform.example.com/vision-team"
 
 const samples = "../../../manifests/samples-kueue/"
 
-func TestKueueRuns(t *testing.T) {
+func TestKueue_ComponentRuns(t *testing.T) {
 	at := slices.IndexFunc(shared.Components(), func(c cluster.Component) bool { return c.Name == "kueue" })
 	if at < 0 {
 		t.Fatalf("the components are %v", shared.Components())
@@ -37,9 +37,9 @@ func TestKueueRuns(t *testing.T) {
 	}
 }
 
-// The samples as they ship: a job is admitted by Kueue's patch beside its owner's, gives way to one of higher priority,
-// comes back, and both complete.
-func TestAJobIsAdmittedPreemptedAndCompletes(t *testing.T) {
+// The samples as they ship: a job is admitted by Kueue's patch beside its owner's, is preempted by one of higher
+// priority, is admitted again, and both complete.
+func TestKueue_PreemptedJobCompletes(t *testing.T) {
 	h := record(t, "default")
 	low := play(t, samples+"queue.yaml", samples+"sweep.yaml")
 	first, at := h.next(t, 0, "sweep", "admitted with both patches", state.admitted)
@@ -49,7 +49,7 @@ func TestAJobIsAdmittedPreemptedAndCompletes(t *testing.T) {
 	}
 	show(t, first)
 	started := expectPods(t, "sweep", 4)
-	high := play(t, samples+"urgent.yaml") // which comes eight seconds later: sweep runs for twenty
+	high := play(t, samples+"urgent.yaml") // which arrives eight seconds later: sweep runs for twenty
 
 	preempted, at := h.next(t, at, "sweep", "preempted: suspended, and nothing of it runs", state.quiet)
 	if kept, _ := preempted.patch(teamsManager); !reflect.DeepEqual(kept, teams) {
@@ -87,7 +87,7 @@ func TestAJobIsAdmittedPreemptedAndCompletes(t *testing.T) {
 	logWorkloads(t)
 }
 
-// play submits the TrainJobs of some files and follows them, beside the test; how each ended comes at the end.
+// play submits the TrainJobs of some files and follows them, beside the test; it sends the outcome of each at the end.
 func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
 	t.Helper()
 	_, submitted := shared.Submit(t, paths...)
@@ -106,8 +106,8 @@ func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
 	return done
 }
 
-// expectPods waits until all pods of a job run, on nodes of Kueue's flavor, in one clique, as its owner and Kueue say, and
-// returns who they are.
+// expectPods waits until all pods of a job run, on nodes of Kueue's flavor, in one clique, as its owner and Kueue
+// require, and returns their UIDs.
 func expectPods(t *testing.T, job string, count int) map[types.UID]bool {
 	t.Helper()
 	var pods []corev1.Pod
@@ -174,7 +174,7 @@ func expectFree(t *testing.T) {
 	t.Log("ClusterQueue training: nothing pending, nothing reserved, 0 of 16 GPUs used")
 }
 
-// logWorkloads writes what became of Kueue's Workloads.
+// logWorkloads writes the state of Kueue's Workloads.
 func logWorkloads(t *testing.T) {
 	t.Helper()
 	list, err := shared.Dynamic.Resource(workloads).Namespace("default").List(t.Context(), metav1.ListOptions{})
@@ -191,7 +191,7 @@ func logWorkloads(t *testing.T) {
 	}
 }
 
-// within fails the test unless what is waited for comes in time.
+// within fails the test unless the condition holds in time.
 func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,

@@ -14,13 +14,13 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 // usage is a quantity of each resource, canonical as text, by flavor and resource: "spot nvidia.com/gpu".
 type usage map[string]string
 
-// quotaUsed returns what Kueue has counted of a ClusterQueue's quota, without zeros.
+// quotaUsed returns the usage of a ClusterQueue's quota that Kueue has counted, without zeros.
 func quotaUsed(t *testing.T, queue string) usage {
 	t.Helper()
 	object, err := shared.Dynamic.Resource(queues).Get(t.Context(), queue, metav1.GetOptions{})
@@ -42,8 +42,8 @@ func quotaUsed(t *testing.T, queue string) usage {
 	return used
 }
 
-// podsUse returns what the running pods of a namespace request, of the resources that a queue covers; flavorOf names the flavor of
-// a node.
+// podsUse returns the requests of a namespace's running pods, for the resources that a queue covers; flavorOf names the
+// flavor of a node.
 func podsUse(t *testing.T, namespace string, covered []string, flavorOf func(node string) string) usage {
 	t.Helper()
 	pods, err := shared.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
@@ -74,7 +74,7 @@ func podsUse(t *testing.T, namespace string, covered []string, flavorOf func(nod
 	return used
 }
 
-// expectExact waits until the quota that Kueue counts is what running pods request, and both are as wanted.
+// expectExact waits until the quota that Kueue counts equals the requests of running pods, and both are as wanted.
 func expectExact(
 	t *testing.T, when, queue, namespace string, covered []string, flavorOf func(node string) string, want usage,
 ) {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lockstep-project/lockstep/simulator/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // oneRack is a queue, in a namespace of its own, whose flavor is one rack of the fleet.
@@ -161,7 +161,7 @@ func (s state) reserved() bool {
 	return !s.suspended() && reservation != ""
 }
 
-// logQueue writes what the scheduler says of a job that waits.
+// logQueue writes the scheduler's reason for a waiting job.
 func logQueue(t *testing.T, s state) {
 	t.Helper()
 	scheduling, _, _ := unstructured.NestedMap(s.object, "status", "scheduling")
@@ -271,7 +271,7 @@ func expectNothing(t *testing.T, namespace, job string) {
 	t.Logf("%s has no pods, and no PodGroup", job)
 }
 
-// remove deletes a job and waits until its pods have gone.
+// remove deletes a job and waits until its pods are deleted.
 func remove(t *testing.T, namespace, job string) {
 	t.Helper()
 	err := shared.Dynamic.Resource(trainJobs).Namespace(namespace).Delete(t.Context(), job, metav1.DeleteOptions{})

@@ -21,7 +21,7 @@ func TestLeaderElection_GracefulStop(t *testing.T) {
 	}
 }
 
-// After kill -9 of the leader no job waits longer than 8 s: that long the lease is held for a process that has gone.
+// After kill -9 of the leader no job waits longer than 8 s: the lease is held so long for a process that has died.
 func TestLeaderElection_Kill(t *testing.T) {
 	r := newReplicas(t)
 	for round := range rounds() {
@@ -35,8 +35,8 @@ func TestLeaderElection_Kill(t *testing.T) {
 	}
 }
 
-// An API server that accepts everything and answers nothing for 5 s changes no leader, wherever in its renewal the leader was, and the
-// leader goes on working afterwards.
+// An API server that accepts all requests and answers none for 5 s changes no leader, wherever in its renewal the
+// leader was, and the leader continues to work afterwards.
 func TestLeaderElection_SilentServer(t *testing.T) {
 	const silence = 5 * time.Second
 	r := newReplicas(t)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }
 
-// rounds is how often each change of the leader is tried: where in its period a lease is renewed is left to chance.
+// rounds returns the number of tries of each change of the leader: the instant of a renewal in its period is random.
 func rounds() int {
 	if *long {
 		return 8

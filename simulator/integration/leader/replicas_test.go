@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/cluster/relay"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster/relay"
 )
 
 // replicas are the lockstep-controllers that run, in the order in which they were started: the first leads, and which that is
@@ -29,7 +29,8 @@ type replicas struct {
 	webhooks        atomic.Value
 }
 
-// newReplicas puts two replicas in place of the controller that runs alone. They end with the test, and so does what is between.
+// newReplicas puts two replicas in place of the controller that runs alone. They end with the test, and so do the
+// relays between them and the API server.
 func newReplicas(t *testing.T) *replicas {
 	t.Helper()
 	shared.DismissController(t.Context())
@@ -41,7 +42,7 @@ func newReplicas(t *testing.T) *replicas {
 			replica.Stop(context.WithoutCancel(t.Context()))
 		}
 	})
-	// Of replicas that end together, the one that was just taking the lease may leave it to nobody.
+	// Of replicas that end together, the one that was just taking the lease may leave it without a successor.
 	err := shared.Client.CoordinationV1().Leases(system).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func (r *replicas) held() {
 
 const system, leaseName = "lockstep-system", "lockstep-controller"
 
-// lease is who holds the lease, and since which transition.
+// lease returns the lease, with its holder and its transitions.
 func (r *replicas) lease() coordinationv1.LeaseSpec {
 	r.t.Helper()
 	lease, err := shared.Client.CoordinationV1().Leases(system).Get(r.t.Context(), leaseName, metav1.GetOptions{})

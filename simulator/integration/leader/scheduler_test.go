@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/failover"
+	"github.com/lockstep-project/lockstep/simulator/bench/failover"
 )
 
 // Of two lockstep-schedulers the one that leads is asked to stop (nothing may be bound for 2 s), is killed (8 s), and gets no answer for 5 s, which changes

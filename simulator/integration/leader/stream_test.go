@@ -17,7 +17,7 @@ import (
 const (
 	// apart is the time between two jobs.
 	apart = 200 * time.Millisecond
-	// patience is how long a job may wait before the test ends without a result.
+	// patience is the time that a job may wait before the test ends without a result.
 	patience = time.Minute
 )
 
@@ -31,8 +31,8 @@ type stream struct {
 	created, made map[string]time.Time
 }
 
-// longestWait runs something while jobs are created, five each second, and returns how long the job waited that waited longest for its
-// JobSet.
+// longestWait calls do while jobs are created, five each second, and returns the longest time for which a job waited
+// for its JobSet.
 func (r *replicas) longestWait(name string, do func()) time.Duration {
 	r.t.Helper()
 	s := &stream{replicas: r, namespace: name, created: map[string]time.Time{}, made: map[string]time.Time{}}

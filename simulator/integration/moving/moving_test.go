@@ -16,9 +16,10 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 )
 
-// A cluster is upgraded to one that serves Kubernetes' own PodGroups, and gangs go on as custom resources until somebody says otherwise. Then
-// they are moved, and back again. No pod of a gang that runs is touched; gangs that wait keep their order, and start in the new API.
-func TestGangsMove(t *testing.T) {
+// A cluster is upgraded to one that serves Kubernetes' own PodGroups, and gangs stay custom resources until a user
+// chooses otherwise. Then they are moved, and back again. No pod of a running gang is touched; waiting gangs retain
+// their order, and start in the new API.
+func TestGangAPI_GangsMoveAndBack(t *testing.T) {
 	s := scene{t: t, began: time.Now()}
 	_, err := shared.Client.CoreV1().Namespaces().
 		Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}}, metav1.CreateOptions{})
@@ -91,7 +92,8 @@ func TestGangsMove(t *testing.T) {
 	s.uninstall()
 }
 
-// move has the controller told where gangs are kept from now on; the scheduler follows. Nothing of what runs or waits may change.
+// move gives the controller the API in which gangs are stored from now on; the scheduler follows. No running or waiting
+// gang may change.
 func (s scene) move(to gangapi.API, jobs []string, before map[string]place) {
 	s.t.Helper()
 	was := map[string]trainerv1alpha1.SchedulingStatus{}
@@ -108,7 +110,7 @@ func (s scene) move(to gangapi.API, jobs []string, before map[string]place) {
 	s.must(shared.RestartController(s.t.Context()))
 	s.say("the controller was started again without the flag")
 	s.kept(to, jobs)
-	time.Sleep(10 * time.Second) // for whoever would disturb a gang
+	time.Sleep(10 * time.Second) // for any process that would disturb a gang
 	s.undisturbed(before)
 	for _, job := range jobs {
 		now := s.said(job)
@@ -126,7 +128,7 @@ func (s scene) move(to gangapi.API, jobs []string, before map[string]place) {
 	}
 }
 
-// kept waits until an API has the groups of all jobs, with what is known of them.
+// kept waits until an API has the groups of all jobs, with their conditions.
 func (s scene) kept(api gangapi.API, jobs []string) {
 	s.t.Helper()
 	s.eventually(fmt.Sprintf("%s has %d groups", api.Version(), len(jobs)), func() string {
@@ -140,7 +142,7 @@ func (s scene) kept(api gangapi.API, jobs []string) {
 	})
 }
 
-// wait is which of the jobs does not wait, "" if all do.
+// wait returns the first of the jobs that does not wait, "" if all do.
 func (s scene) wait(jobs ...string) string {
 	for _, job := range jobs {
 		if said := s.said(job); said.Phase != trainerv1alpha1.PhaseWaiting {
@@ -150,7 +152,7 @@ func (s scene) wait(jobs ...string) string {
 	return ""
 }
 
-// lacks is what a job lacks to run with so many pods, and what it says of that.
+// lacks returns the missing pods of a job that needs so many, with its own report of that.
 func (s scene) lacks(job string, pods int) string {
 	missing := lacks(s.members(job), pods)
 	if missing == "" {

@@ -26,7 +26,7 @@ import (
 
 const (
 	team = "team-a"
-	// patience is for what takes seconds on a quiet machine.
+	// patience is for steps that take seconds on a quiet machine.
 	patience = 90 * time.Second
 )
 
@@ -127,7 +127,7 @@ func (s scene) submit(text string) {
 	shared.Submit(s.t, file)
 }
 
-// eventually waits; the condition says what is missing, nothing if all is there.
+// eventually waits; the condition returns the missing part, "" if all is there.
 func (s scene) eventually(what string, missing func() string) {
 	s.t.Helper()
 	last := ""
@@ -156,7 +156,7 @@ func (s scene) groups(api gangapi.API) map[string]schedulingv1beta1.PodGroup {
 	return found
 }
 
-// place is where a pod is, and which one it is.
+// place is the node of a pod, and the pod's identity.
 type place struct {
 	uid  types.UID
 	node string
@@ -176,7 +176,7 @@ func (s scene) running() map[string]place {
 	return found
 }
 
-// members is how many of a job's pods run.
+// members returns the number of a job's pods that run.
 func (s scene) members(job string) int {
 	count := 0
 	for name := range s.running() {
@@ -199,7 +199,7 @@ func (s scene) undisturbed(before map[string]place) {
 	s.say("%d pods run as before", len(before))
 }
 
-// said is what a TrainJob says of its gang.
+// said returns the status of a TrainJob about its gang.
 func (s scene) said(job string) trainerv1alpha1.SchedulingStatus {
 	s.t.Helper()
 	found, err := shared.Dynamic.Resource(trainJobs).Namespace(team).Get(s.t.Context(), job, metav1.GetOptions{})

@@ -14,8 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// uninstall stops Lockstep for good. What it has put on PodGroups keeps the namespace from going, until the command of docs/kubernetes.md has
-// run. It needs kubectl, which make test-full builds.
+// uninstall stops Lockstep for good. Its finalizers on PodGroups block the deletion of the namespace, until the command
+// of docs/kubernetes.md has run. It needs kubectl, which make test-full builds.
 func (s scene) uninstall() {
 	s.t.Helper()
 	root, err := filepath.Abs("../../..")

@@ -22,7 +22,7 @@ import (
 type gang struct {
 	kind
 	namespace string
-	// size is how many members it has.
+	// size is the number of its members.
 	size int
 }
 
@@ -54,7 +54,7 @@ func create(t *testing.T, kind kind, size int) gang {
 	return g
 }
 
-// within fails the test unless what is waited for comes in time.
+// within fails the test unless the condition holds in time.
 func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
@@ -113,7 +113,8 @@ func (g gang) inOneClique(t *testing.T) {
 	}
 }
 
-// inOrder fails the test unless neighboring ranks are on neighboring nodes, in a ring that may begin anywhere. It returns what is said of their order.
+// inOrder fails the test unless neighboring ranks are on neighboring nodes, in a ring that may begin anywhere. It
+// returns a description of their order.
 func (g gang) inOrder(t *testing.T) string {
 	t.Helper()
 	if g.rank == nil {
@@ -183,7 +184,7 @@ func (g gang) waits(t *testing.T, why string) {
 	})
 }
 
-// lose deletes the last member, and waits for what its owner does about it.
+// lose deletes the last member, and waits for its owner's reaction.
 func (g gang) lose(t *testing.T) {
 	t.Helper()
 	before := g.pods(t, corev1.PodRunning)
@@ -196,7 +197,7 @@ func (g gang) lose(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(t, patience, "the end of the lost member", func() bool {
-		// Kueue keeps it until there is another one.
+		// Kueue retains it until there is another one.
 		return !slices.ContainsFunc(
 			g.pods(t, corev1.PodRunning),
 			func(pod corev1.Pod) bool { return pod.UID == lost.UID },
@@ -216,7 +217,7 @@ func (g gang) lose(t *testing.T) {
 	}
 }
 
-// staying is how many members are not touched by the loss of one.
+// staying returns the number of members that the loss of one does not touch.
 func (g gang) staying(before []corev1.Pod) int {
 	if g.loss == all {
 		return 0
@@ -261,7 +262,7 @@ func (g gang) deleteOwner(t *testing.T) {
 	}
 }
 
-// delete removes what a test that failed has left, so that the next one has the machines.
+// delete removes the leftovers of a failed test, so that the next one has the machines.
 func (g gang) delete(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -270,14 +271,14 @@ func (g gang) delete(t *testing.T) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
-	// Finalizers of controllers that are gone by now would keep pods for ever.
+	// Finalizers of controllers that no longer run would block the deletion of pods for ever.
 	for _, pod := range g.pods(t, "") {
 		_, _ = shared.Client.CoreV1().Pods(g.namespace).Patch(ctx, pod.Name, types.MergePatchType,
 			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	}
 }
 
-// tell writes what is there of a gang whose test has failed.
+// tell logs the state of a gang whose test has failed.
 func (g gang) tell(t *testing.T) {
 	t.Helper()
 	for _, pod := range g.pods(t, "") {

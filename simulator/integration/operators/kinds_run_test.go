@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cli"
-	"github.com/lockstep-project/lockstep/simulator/operators"
+	"github.com/lockstep-project/lockstep/simulator/live/operators"
 )
 
 // whole is the size of gangs that fit, large of one for which no clique has nodes enough.
@@ -24,8 +24,9 @@ const (
 	large = 40
 )
 
-// Gangs of each kind, made by its own controller: one is placed whole in one clique with its ranks in order, comes back from the loss of a member as its
-// owner has it, and goes with its owner; one that is too large waits, and says why.
+// Gangs of each kind, made by its own controller: one is placed whole in one clique with its ranks in order, recovers
+// from the loss of a member as its owner has it, and is deleted with its owner; one that is too large waits, and
+// reports why.
 func TestKinds(t *testing.T) {
 	var rows []row
 	for _, kind := range kinds() {
@@ -43,7 +44,7 @@ func TestKinds(t *testing.T) {
 	publish(t, rows)
 }
 
-// Where Lockstep keeps gangs in custom resources, pods in Kubernetes' own PodGroups are gangs, too.
+// Where Lockstep stores gangs in custom resources, pods in Kubernetes' own PodGroups are gangs, too.
 func TestNative(t *testing.T) {
 	if !*native {
 		t.Skip("the API server does not serve them beside custom resources; -args -mode resources -native has it do so")
@@ -181,7 +182,7 @@ func manifest(t *testing.T, kind kind, namespace string, size int) string {
 	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n---\n" + text
 }
 
-// migrated is what lockstep migrate makes of manifests.
+// migrated returns the output of lockstep migrate for manifests.
 func migrated(t *testing.T, text string) string {
 	t.Helper()
 	var out, notes bytes.Buffer

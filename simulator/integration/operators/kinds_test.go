@@ -8,26 +8,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// loss says what a kind's owner does when a pod of a running gang is deleted.
+// loss is the reaction of a kind's owner when a pod of a running gang is deleted.
 type loss string
 
 const (
-	// again: the member comes back alone, where it was if it has a rank.
+	// again: the member is recreated alone, on its former node if it has a rank.
 	again loss = "comes back alone"
-	// all: every member is deleted and comes back.
+	// all: every member is deleted and recreated.
 	all loss = "all are restarted"
-	// gone: nobody brings it back, and the others go on.
+	// gone: it is not created again, and the others continue.
 	gone loss = "does not come back"
 )
 
 // kind is a kind of gang that another project makes.
 type kind struct {
-	// name is that of its file in testdata, title what people call it.
+	// name is that of its file in testdata, title its usual name.
 	name, title string
 	// operators are the programs that make the pods, in package operators; none for one that always runs. by names the first for people.
 	operators []string
 	by        string
-	// dialect is how its PodGroup says that it was read; empty for Kubernetes' own.
+	// dialect is the note of its PodGroup that it was read; empty for Kubernetes' own.
 	dialect string
 	// gate is a feature gate that the cluster needs, NAME=true.
 	gate string
@@ -36,7 +36,7 @@ type kind struct {
 	// rank returns a pod's place; nil if the kind has none.
 	rank func(corev1.Pod) (int, bool)
 	loss loss
-	// migrated says that its file is one for another scheduler, which lockstep migrate changes.
+	// migrated is set if its file is one for another scheduler, which lockstep migrate changes.
 	migrated bool
 }
 
@@ -223,7 +223,7 @@ func asDocumented(name, title string, rank func(corev1.Pod) (int, bool), groups 
 	}
 }
 
-// torchRank is the rank that training-operator tells a PyTorchJob's pod.
+// torchRank returns the rank that training-operator sets for a PyTorchJob's pod.
 func torchRank(pod corev1.Pod) (int, bool) {
 	for _, variable := range pod.Spec.Containers[0].Env {
 		if variable.Name == "RANK" {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if *native {
-		values["gangApi"] = "resources" // Kubernetes' own would be found, and kept to
+		values["gangApi"] = "resources" // Kubernetes' own would be detected and used
 	}
 	setting := stage.Setting{
 		Name: "operators", Machines: "gb200-72", Out: os.Stdout, Regates: true,

@@ -16,15 +16,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/simulator/operators"
+	"github.com/lockstep-project/lockstep/simulator/live/operators"
 )
 
 // sparkSubmit is the name under which this test's executable stands in for Spark.
 const sparkSubmit = "spark-submit"
 
-// Pods of a SparkApplication are of the PodGroup that Spark operator makes, which has minMember 1: they start one by one, close together and in order. The
-// operator is real. Spark, which is no Go, is not here: what spark-submit and the driver would create, this test's executable does.
-func TestSparkStartsOneByOne(t *testing.T) {
+// Pods of a SparkApplication are of the PodGroup that Spark operator makes, which has minMember 1: they start one by
+// one, close together and in order. The operator is real. Spark, which is no Go, is not here: this test's executable
+// creates the objects of spark-submit and the driver.
+func TestSparkApplication_StartsOneByOne(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

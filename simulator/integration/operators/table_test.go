@@ -9,14 +9,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
 )
 
-// row is what was seen of a kind: a column is empty until its scene has passed.
+// row holds the observations of a kind: a column is empty until its scene has passed.
 type row struct {
 	kind
 
 	whole, order, waits, lost, removed string
 }
 
-// table is the kinds with what was seen, as text.
+// table is the kinds with their observations, as text.
 func table(rows []row) string {
 	var text strings.Builder
 	out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

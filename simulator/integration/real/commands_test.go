@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 func namespace() string { return render.Default().Namespace }
@@ -36,13 +36,13 @@ func sourceTree(t *testing.T) string {
 	return root
 }
 
-// doctor has the doctor look at the cluster, and fails the test if anything is wrong.
+// doctor runs lockstep doctor on the cluster, and fails the test if anything is wrong.
 func doctor(t *testing.T) {
 	t.Helper()
 	t.Log(lockstep(t, "doctor", "--kubeconfig", shared.Kubeconfig()))
 }
 
-// waiting are the arguments with which helm waits until what it does to a namespace's release has an effect.
+// waiting are the arguments with which helm waits until its change of a namespace's release takes effect.
 func waiting(in string) []string { return []string{"--namespace", in, "--wait", "--timeout", "3m"} }
 
 // install installs a chart by a program of bin, with further arguments. JobSet's image is one of make images.
@@ -74,7 +74,7 @@ func uninstall(t *testing.T, program, in string) {
 	}
 }
 
-// left lists what is in a namespace beside what is in every namespace, and what jobs were frozen with.
+// left lists the objects of a namespace, without those of every namespace and the frozen copies of jobs.
 func left(t *testing.T, in string) []string {
 	t.Helper()
 	const kinds = "all,configmaps,secrets,leases,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets"
@@ -100,7 +100,7 @@ func lockstep(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// helm runs the real one, and kubectl; what they print is the transcript.
+// helm runs the real helm, and kubectl the real kubectl; their output is the transcript.
 func helm(t *testing.T, args ...string) string { t.Helper(); return command(t, "helm", args...) }
 
 func kubectl(t *testing.T, args ...string) string { t.Helper(); return command(t, "kubectl", args...) }
@@ -115,7 +115,7 @@ func command(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// run runs a program of bin, and logs it with what it printed.
+// run runs a program of bin, and logs it with its output.
 func run(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), filepath.Join(sourceTree(t), "bin", name), args...)
@@ -131,7 +131,7 @@ func run(t *testing.T, name string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// explain prints what is known of the pods when a test fails.
+// explain prints the state of the pods when a test fails.
 func explain(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{

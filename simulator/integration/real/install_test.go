@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/capture"
+	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
 )
 
-// firstGang is what an installation may take when images are loaded: from the command to a gang that runs.
+// firstGang is the time that an installation may take when images are loaded: from the command to a gang that runs.
 const firstGang = 90 * time.Second
 
 // The first hours of an installation, by the commands of its user. The output is the transcript.
-func TestAnInstallationLives(t *testing.T) {
+func TestInstall_FirstHours(t *testing.T) {
 	doctor(t)
 	began := time.Now()
 	install(t, "helm", chartOf(t, "e2e"))
@@ -79,7 +79,7 @@ func supportBundle(t *testing.T) {
 	t.Logf("README.txt of the bundle:\n%s\ndoctor.txt:\n%s", parts["README.txt"], parts["doctor.txt"])
 }
 
-// unpacked returns the files of an archive without its folder, and for a snapshot also what it unpacks to.
+// unpacked returns the files of an archive without its folder, and for a snapshot also its unpacked content.
 func unpacked(t *testing.T, file string) map[string][]byte {
 	t.Helper()
 	packed, err := os.ReadFile(file)

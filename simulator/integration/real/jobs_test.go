@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/realnode"
+	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
 // userSecret is in the environment of every rank.
@@ -61,7 +61,7 @@ spec:
 	return file
 }
 
-// pod is what must not change of a pod that runs.
+// pod is the part of a pod that must not change while it runs.
 type pod struct {
 	uid      types.UID
 	phase    corev1.PodPhase

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// What is rendered can be applied by kubectl alone, and a second time without a difference, after the CRDs; and all of it goes again.
-func TestKubectlAppliesTwice(t *testing.T) {
+// Rendered manifests can be applied by kubectl alone, and a second time without a difference, after the CRDs; and all
+// of them can be deleted.
+func TestManifests_KubectlAppliesTwice(t *testing.T) {
 	manifests, crds := filepath.Join(t.TempDir(), "manifests.yaml"), filepath.Join(t.TempDir(), "crds.yaml")
 	for file, args := range map[string][]string{manifests: {"manifests"}, crds: {"crds"}} {
 		if err := os.WriteFile(file, []byte(lockstep(t, args...)), 0o600); err != nil {
@@ -20,7 +21,8 @@ func TestKubectlAppliesTwice(t *testing.T) {
 	kubectl(t, "apply", "-f", manifests)
 	kubectl(t, "-n", namespace(), "rollout", "status", "--timeout=2m", "deployment/lockstep-scheduler")
 	kubectl(t, "-n", namespace(), "rollout", "status", "--timeout=2m", "deployment/lockstep-controller")
-	// kubectl calls "configured" what has lists in which the API server fills defaults in; the generation says whether anything has changed.
+	// kubectl calls objects "configured" if the API server fills defaults into their lists; the generation shows whether anything has
+	// changed.
 	generations := []string{
 		"get",
 		"-f",

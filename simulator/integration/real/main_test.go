@@ -1,6 +1,6 @@
-// Package real_test installs the packed chart by the real helm on real nodes, which run the images of make images, of this release (out/images) and of the
-// one before (out/previous). It needs root, and what
-// make e2e-install builds: go test -v ./simulator/integration/real -args -real.
+// Package real_test installs the packed chart by the real helm on real nodes, which run the images of make images, of
+// this release (out/images) and of the one before (out/previous). It needs root, and the programs of make e2e-install:
+// go test -v ./simulator/integration/real -args -real.
 package real_test
 
 import (
@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/realnode"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
 var (

@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// delay is what an upgrade may add to the wait of a gang.
+// delay is the time that an upgrade may add to the wait of a gang.
 const delay = 5 * time.Second
 
 // The release before this one is upgraded to this one, back and again, while a gang runs, another waits for its room, and others are submitted: none
 // is disturbed, and none waits longer than without an upgrade, but for the delay.
-func TestAnUpgradeDisturbsNoGang(t *testing.T) {
+func TestUpgrade_DisturbsNoGang(t *testing.T) {
 	before, now := chartOf(t, "previous"), chartOf(t, "e2e")
 	install(t, "helm", before)
 	submit(t, "running", "20m", 4)
@@ -103,7 +103,8 @@ func failing(t *testing.T, chart string) {
 // pause does nothing for a while.
 func pause() error { time.Sleep(time.Second); return nil }
 
-// turn lets a gang wait for another one and ends the other while something is done. It returns how long it then takes until the gang runs.
+// turn lets a gang wait for another one and ends the other while do runs. It returns the time from then until the gang
+// runs.
 func turn(t *testing.T, name string, do func() error) time.Duration {
 	t.Helper()
 	submit(t, name+"-holder", "20m", 4)
@@ -131,8 +132,8 @@ func turn(t *testing.T, name string, do func() error) time.Duration {
 	return took
 }
 
-// slowest submits gangs one after the other while something is done, and returns how long the slowest took from the command that submits it, tried until
-// it is admitted, to ranks that run.
+// slowest submits gangs one after the other while do runs, and returns the longest time from the command that submits a
+// gang, retried until it is admitted, to ranks that run.
 func slowest(t *testing.T, name string, do func() error) time.Duration {
 	t.Helper()
 	done := make(chan error, 1)

@@ -8,11 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/realnode"
+	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
 // Other values than those of the chart work, too, and so does Helm 3.
-func TestOtherValues(t *testing.T) {
+func TestChartValues_OtherThanDefaults(t *testing.T) {
 	t.Run("another namespace and Helm 3", func(t *testing.T) {
 		const in = "gangs"
 		install(

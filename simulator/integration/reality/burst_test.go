@@ -20,8 +20,8 @@ import (
 // leaf is the level that holds the whole fleet.
 const leaf = "fabric.topograph.run/tier-0"
 
-// burst submits all gangs at once, by ten clients, and opens the fleet when all are whole: which of two that come within milliseconds
-// finds the scheduler idle is chance. Then those that run end one after another, until all have started.
+// burst submits all gangs at once, by ten clients, and opens the fleet when all are whole: of two that arrive within
+// milliseconds, either may find the scheduler idle. Then running gangs end one after another, until all have started.
 func (d *driver) burst() {
 	d.maintain(leaf)
 	numbers := make(chan int)
@@ -64,14 +64,14 @@ const (
 	afterOpening = 3 * time.Second
 )
 
-// calm returns when nothing has happened for a while, and something else not for longer: whoever could start has.
+// calm returns when there was no change for a while, and last is longer ago than ago: every gang that could start has.
 func (d *driver) calm(last time.Time, ago time.Duration) {
 	d.within(time.Minute, "calm", func() bool {
 		return time.Since(last) > ago && time.Since(d.recorder.Changed()) > calmFor
 	})
 }
 
-// next is who ends next: of those that run, the one whose run time is over first.
+// next returns the run that ends next: of those that run, the one whose run time is over first.
 func (d *driver) next(ended map[string]time.Time) (rerun.Run, bool) {
 	var running []rerun.Run
 	for _, run := range d.latest() {
@@ -87,9 +87,10 @@ func (d *driver) next(ended map[string]time.Time) (rerun.Run, bool) {
 	}), true
 }
 
-// end ends the pods of a gang, and lets the scheduler see all of it at once: pods end one by one, as they do anywhere, and who is asked
-// meanwhile would find a part of the room. So the scheduler stands still until all have ended; what it was told meanwhile waits for
-// it, and it gathers changes for longer than it takes to read that. It returns the instant at which it goes on.
+// end ends the pods of a gang, and lets the scheduler see all of it at once: pods end one by one, as they do anywhere,
+// and a gang that is evaluated meanwhile would find a part of the room. So the scheduler stands still until all have
+// ended; events of that time wait for it, and it gathers changes for longer than it takes to read them. It returns the
+// instant at which the scheduler continues.
 func (d *driver) end(gang rerun.Run) time.Time {
 	d.t.Helper()
 	pods, err := shared.Client.CoreV1().Pods(d.namespace).List(d.t.Context(), metav1.ListOptions{
@@ -106,11 +107,11 @@ func (d *driver) end(gang rerun.Run) time.Time {
 	}
 	group.Wait()
 	d.within(20*time.Second, "the end of "+gang.Gang, func() bool { return !d.latest()[gang.Gang].Free.IsZero() })
-	time.Sleep(2 * rerun.Gather) // the scheduler is told the same as we
+	time.Sleep(2 * rerun.Gather) // the scheduler receives the same events as this test
 	return time.Now()
 }
 
-// signal lets the scheduler stand still, or go on.
+// signal stops the scheduler, or lets it continue.
 func (d *driver) signal(what syscall.Signal) {
 	d.t.Helper()
 	for _, component := range shared.Components() {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
-	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
 var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
@@ -32,7 +32,7 @@ type driver struct {
 	record    rerun.Record
 }
 
-// drive carries a plan out and returns what happened. Nothing of it is left on the cluster.
+// drive carries a plan out and returns its record. Nothing of it is left on the cluster.
 func drive(t *testing.T, plan rerun.Plan) rerun.Record {
 	t.Helper()
 	d := &driver{
@@ -62,7 +62,8 @@ func drive(t *testing.T, plan rerun.Plan) rerun.Record {
 	return d.record
 }
 
-// most is how many of the 72 nodes are in use at most when a gang comes by itself: then it finds room, and nobody waits.
+// most is the largest number of the 72 nodes in use when a gang arrives by itself: then it finds room, and no gang
+// waits.
 const most = 40
 
 // serial submits one gang after another: each when the last has its nodes, there is room for it, and nothing else is about to happen.
@@ -80,7 +81,7 @@ func (d *driver) serial() {
 	}
 }
 
-// used is about how many nodes are in use: what is in parts of nodes counts as so many whole ones.
+// used is the approximate number of nodes in use: gangs in parts of nodes count as so many whole ones.
 func (d *driver) used() int {
 	n := 0
 	for i, g := range d.plan.Gangs {
@@ -115,16 +116,16 @@ func (d *driver) submit(i int) {
 }
 
 const (
-	// still is how long nothing has to have happened before something else does, ahead how long nothing may be due.
-	// Before a node is lost it is restart: the pods of a gang that lost one are there again after 2.5 s, in virtual time at once, and
-	// who ends between leaves another room to it.
+	// still is the time without events before another one, ahead the time in which nothing may be due. Before a node is lost it is
+	// restart: the pods of a gang that lost one are there again after 2.5 s, in virtual time at once, and a gang that ends between
+	// leaves another room to it.
 	still, ahead, restart = 300 * time.Millisecond, 1500 * time.Millisecond, 4500 * time.Millisecond
-	// enough is how long a gang that is whole waits until it is taken for one that has no room.
+	// enough is the wait after which a whole gang is taken for one that has no room.
 	enough = 1500 * time.Millisecond
 )
 
-// quiet returns when nothing happens, or is about to for a while: whether a gang that comes at the instant at which another one goes
-// sees its room is chance, on any system. It waits 20 seconds at most.
+// quiet returns when no event happens, or is about to for a while: whether a gang that arrives at the instant at which
+// another one leaves sees its room is a race, on any system. It waits 20 seconds at most.
 func (d *driver) quiet(ahead time.Duration) {
 	deadline := time.Now().Add(20 * time.Second)
 	for time.Now().Before(deadline) && d.t.Context().Err() == nil && !d.isQuiet(time.Now(), ahead) {
@@ -144,7 +145,7 @@ func (d *driver) isQuiet(now time.Time, ahead time.Duration) bool {
 	return true
 }
 
-// due is when a run ends.
+// due returns the time at which a run ends.
 func (d *driver) due(run rerun.Run) time.Time {
 	i := slices.IndexFunc(d.plan.Gangs, func(g rerun.Gang) bool { return g.Name == run.Gang })
 	return run.Bound.Add(d.plan.Gangs[i].RunTime)
@@ -178,7 +179,7 @@ func (d *driver) latest() map[string]rerun.Run {
 	return last
 }
 
-// waiting is how many gangs have not started, or not again.
+// waiting returns the number of gangs that have not started, or not again.
 func (d *driver) waiting() int {
 	n := len(d.plan.Gangs)
 	for _, run := range d.latest() {
@@ -189,10 +190,10 @@ func (d *driver) waiting() int {
 	return n
 }
 
-// away is how long a node is gone.
+// away is the time for which a node is deleted.
 const away = 4 * time.Second
 
-// lose loses a node under a gang that runs for a while yet, and lets it come back when that gang waits again, or runs.
+// lose loses a node under a gang that runs for a while yet, and lets it return when that gang waits again, or runs.
 func (d *driver) lose(pick int) {
 	d.quiet(restart)
 	var nodes []string
@@ -236,7 +237,7 @@ func (d *driver) again(run rerun.Run) bool {
 	})
 }
 
-// taint lets a node be lost, or come back, and notes when.
+// taint lets a node be lost, or return, and records the instant.
 func (d *driver) taint(node string, kind trace.Kind) {
 	d.t.Helper()
 	taints := []corev1.Taint{}
@@ -256,7 +257,7 @@ func (d *driver) taint(node string, kind trace.Kind) {
 	d.record.Events = append(d.record.Events, rerun.NodeEvent{At: at, Kind: kind, Node: node})
 }
 
-// discard deletes what is left and waits until it is gone, so that runs do not see each other's gangs.
+// discard deletes leftovers and waits until they are deleted, so that runs do not see each other's gangs.
 func (d *driver) discard() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), time.Minute)
 	defer cancel()
@@ -287,7 +288,7 @@ func (d *driver) discard() {
 	}
 }
 
-// within fails the test unless what is waited for comes in time.
+// within fails the test unless the condition holds in time.
 func (d *driver) within(patience time.Duration, what string, holds func() bool) {
 	d.t.Helper()
 	err := wait.PollUntilContextTimeout(d.t.Context(), 20*time.Millisecond, patience, true,
@@ -297,7 +298,7 @@ func (d *driver) within(patience time.Duration, what string, holds func() bool) 
 	}
 }
 
-// state says where every gang is, for a test that failed.
+// state returns the state of every gang, for a test that failed.
 func (d *driver) state() string {
 	var lines []string
 	for _, run := range d.recorder.Runs() {

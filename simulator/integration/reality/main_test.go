@@ -1,5 +1,5 @@
-// Package reality_test holds the simulator to what real components do, on a cluster of its own: what else ran there would be
-// input that nobody recorded.
+// Package reality_test compares the simulator with real components, on a cluster of its own: other load there would be
+// unrecorded input.
 package reality_test
 
 import (
@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (

@@ -32,9 +32,9 @@ func engines(t *testing.T) map[string]engine.Engine {
 	}
 }
 
-// What real components did with a workload is what the simulator says: where each gang is, in which order they start, and how long
-// they wait. One seed of each scenario, or five with -long.
-func TestTheSimulatorIsAsReal(t *testing.T) {
+// The simulator agrees with real components about a workload: the place of each gang, the order of their starts, and
+// their waits. One seed of each scenario, or five with -long.
+func TestSimulator_AgreesWithRealComponents(t *testing.T) {
 	if *replay || *recorded != "" {
 		t.Skip("with -uncontrolled the fleet is another one, with -recorded there is none")
 	}
@@ -96,7 +96,7 @@ func keepRecord(t *testing.T, record rerun.Record) {
 	}
 }
 
-// What stands around the part of a page that is written by this test.
+// The marks around the part of a page that this test writes.
 const opening, closing = "<!-- written by the test: begin -->\n", "<!-- written by the test: end -->"
 
 // writeTables replaces the part of a page that this test writes.
@@ -116,7 +116,7 @@ func writeTables(t *testing.T, seen map[string][]rerun.Comparison) {
 	rewrite(t, opening, closing, text.String())
 }
 
-// rewrite replaces what stands between two marks on the page of -write.
+// rewrite replaces the text between two marks on the page of -write.
 func rewrite(t *testing.T, opening, closing, text string) {
 	t.Helper()
 	page, err := os.ReadFile(*write)

@@ -21,13 +21,13 @@ import (
 
 	"github.com/lockstep-project/lockstep/scheduler/config"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
-	"github.com/lockstep-project/lockstep/simulator/schedulers"
+	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
 )
 
-// replayRecord is what was seen of a replay.
+// replayRecord holds the observations of a replay.
 type replayRecord struct {
 	Discipline string
 	Plan       uncontrolled.Plan
@@ -36,8 +36,8 @@ type replayRecord struct {
 	Runs, Calibration []rerun.Run
 }
 
-// The simulator predicts what real components do with 300 gangs under contention, if nothing is controlled: the mean and the 95th percentile of
-// the waits within 10 %, utilization within a point.
+// The simulator predicts the results of real components with 300 gangs under contention, if nothing is controlled: the
+// mean and the 95th percentile of the waits within 10 %, utilization within a point.
 func TestReplay_Uncontrolled(t *testing.T) {
 	if !*replay {
 		t.Skip("with -uncontrolled: it takes ten minutes for each seed, and another fleet")
@@ -136,7 +136,8 @@ func playerOf(t *testing.T, discipline string) engine.Engine {
 	return s.Engine
 }
 
-// runReplay runs a plan on the cluster and returns what was seen. The cluster is idle before, and its first gangs are those that measure starts.
+// runReplay runs a plan on the cluster and returns the record. The cluster is idle before, and its first gangs are
+// those that measure starts.
 func runReplay(t *testing.T, plan uncontrolled.Plan) replayRecord {
 	t.Helper()
 	record := replayRecord{Discipline: cmp.Or(*queueing, shippedDiscipline(t)), Plan: plan}
@@ -146,7 +147,8 @@ func runReplay(t *testing.T, plan uncontrolled.Plan) replayRecord {
 	return record
 }
 
-// submitAll submits gangs at their instants and returns when the last has ended, or what was seen until the patience was over.
+// submitAll submits gangs at their instants and returns when the last has ended, or with the observations until the
+// patience was over.
 func submitAll(t *testing.T, namespace string, gangs []rerun.Gang, patience time.Duration) (time.Time, []rerun.Run) {
 	t.Helper()
 	_, err := shared.Client.CoreV1().Namespaces().Create(t.Context(),
@@ -241,7 +243,7 @@ func keepReplay(t *testing.T, record replayRecord) {
 	}
 }
 
-// What stands around the tables of the replay on a page.
+// The marks around the tables of the replay on a page.
 const replayOpening, replayClosing = "<!-- uncontrolled:begin -->\n", "<!-- uncontrolled:end -->"
 
 // writeReplays replaces the tables of the replay on the page of -write.

@@ -1,4 +1,5 @@
-// Package rights compares what the shipped roles allow with what is asked of an API server, so that no role allows more.
+// Package rights compares the permissions of the shipped roles with the requests to an API server, so that no role
+// allows more.
 package rights
 
 import (
@@ -14,7 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Request is what an account asks of an API server, in the words of a role's rule.
+// Request is an account's request to an API server, in the words of a role's rule.
 type Request struct {
 	// Account is a user, or a group that every user is in.
 	Account string
@@ -78,8 +79,8 @@ func Parse(record string) ([]Request, error) {
 	return requests, nil
 }
 
-// Audited returns the requests in an API server's audit log that these rights allowed, each once and
-// sorted. A request for which somebody acts as one of the programs (in their namespace) says nothing about the program.
+// Audited returns the requests in an API server's audit log that these rights allowed, each once and sorted. A request
+// by which a client impersonates one of the programs (in their namespace) is no evidence about the program.
 func Audited(log io.Reader, allowed []Right, programs string) ([]Request, error) {
 	found := map[Request]bool{}
 	reader := bufio.NewReader(log)
@@ -110,7 +111,7 @@ func Audited(log io.Reader, allowed []Right, programs string) ([]Request, error)
 	return requests, nil
 }
 
-// asked returns what an event needs rights for.
+// asked returns the requests of an event that need rights.
 func asked(event auditv1.Event, programs string) []Request {
 	object := event.ObjectRef
 	if object == nil || event.Annotations["authorization.k8s.io/decision"] != "allow" {
@@ -139,7 +140,7 @@ func asked(event auditv1.Event, programs string) []Request {
 	for _, account := range accounts {
 		request.Account = account
 		requests = append(requests, request)
-		// Applying or updating what does not exist creates it, which is a right of its own.
+		// Applying or updating a missing object creates it, which is a right of its own.
 		if event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated && event.Verb != "create" {
 			created := request
 			created.Verb = "create"
@@ -149,7 +150,7 @@ func asked(event auditv1.Event, programs string) []Request {
 	return requests
 }
 
-// asRecorded keeps of a request what rights depend on; false if none of them allows it.
+// asRecorded reduces a request to the parts on which rights depend; false if none of them allows it.
 func asRecorded(request Request, allowed []Right) (Request, bool) {
 	recorded := request
 	if request.Namespace != "" {

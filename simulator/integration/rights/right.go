@@ -24,7 +24,7 @@ type Right struct {
 	Namespace, Name string
 }
 
-// String says the right in one line.
+// String writes the right in one line.
 func (r Right) String() string {
 	text := r.Role + ": " + r.Verb + " " + r.Resource
 	if r.Name != "" {
@@ -39,7 +39,8 @@ func (r Right) uses(request Request) bool {
 		(r.Namespace == "" || r.Namespace == request.Namespace) && (r.Name == "" || r.Name == request.Name)
 }
 
-// Unused returns the rights that none of the requests needs. What a Role in a namespace allows needs no ClusterRole.
+// Unused returns the rights that none of the requests needs. A request that a Role in a namespace allows needs no
+// ClusterRole.
 func Unused(allowed []Right, requests []Request) []Right {
 	used := map[Right]bool{}
 	for _, request := range requests {
@@ -105,7 +106,7 @@ func Of(objects []*unstructured.Unstructured) ([]Right, error) {
 	return rights, nil
 }
 
-// bindingsOf returns, as rights without a rule, who has a role and where.
+// bindingsOf returns, as rights without a rule, the accounts that have a role, each with its namespace.
 func bindingsOf(role *unstructured.Unstructured, objects []*unstructured.Unstructured) ([]Right, error) {
 	var found []Right
 	for _, object := range objects {

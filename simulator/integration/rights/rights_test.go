@@ -40,8 +40,8 @@ func recorded(t *testing.T) []rights.Request {
 	return requests
 }
 
-// Every right of every role was seen in use, or a row says which code uses it. A rule that nobody uses fails here, and so does a row that nothing
-// needs, or whose code has gone.
+// Every right of every role was seen in use, or a row names the code that uses it. An unused rule fails here, and so
+// does a row that nothing needs, or whose code no longer exists.
 func TestShipped_EachRightIsUsed(t *testing.T) {
 	allowed := shipped(t)
 	unused := rights.Unused(allowed, recorded(t))
@@ -81,7 +81,7 @@ func TestShipped_EachRightIsUsed(t *testing.T) {
 	}
 }
 
-// holds reports whether the row says what uses the right.
+// holds reports whether the row names the user of the right.
 func (r row) holds(right rights.Right, allowed, unused []rights.Right) bool {
 	if r.role != "" && r.role != right.Role || !slices.Contains(strings.Fields(r.verbs), right.Verb) ||
 		r.resources != "" && !slices.Contains(strings.Fields(r.resources), right.Resource) {
@@ -126,7 +126,7 @@ func sources(t *testing.T, rows []row) map[string]string {
 	return code
 }
 
-// A right twice in a role hides that one of them is not needed; with a wildcard no test can say what it allows.
+// A duplicate right in a role hides that one of them is not needed; with a wildcard no test can list the permissions.
 func TestShipped_NoRightTwiceAndNoWildcards(t *testing.T) {
 	seen := map[rights.Right]bool{}
 	for _, right := range shipped(t) {

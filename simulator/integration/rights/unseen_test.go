@@ -1,6 +1,6 @@
 package rights_test
 
-// row says which code uses rights that no integration test was seen to use.
+// row names the code that uses rights that no integration test was seen to use.
 type row struct {
 	// role is kind and name, and resources are those of its rules; empty for all.
 	role, verbs, resources string
@@ -88,7 +88,7 @@ func foreignGroups(role string) []row {
 	}
 }
 
-// takeOver is what make test-full does, beside Kubeflow Trainer's own manager.
+// takeOver returns the rights that make test-full uses, beside Kubeflow Trainer's own manager.
 func takeOver(role string) []row {
 	return append(leases("Role lockstep-controller-take-over", "the suite has no Kubeflow Trainer beside it"), row{
 		role: role, verbs: "get", resources: "/namespaces", why: "as above",
@@ -97,7 +97,7 @@ func takeOver(role string) []row {
 	})
 }
 
-// move is what happens when a cluster's gangs change their API, which package moving tests.
+// move returns the rights for a change of the API of a cluster's gangs, which package moving tests.
 func move(role string) []row {
 	const scheduler, groups = "ClusterRole lockstep-scheduler", "scheduling.k8s.io/podgroups scheduling.lockstep.dev/podgroups"
 	return []row{
@@ -160,7 +160,8 @@ func leases(role, why string) []row {
 	}
 }
 
-// startOfTheController is what the embedded cluster runs without: a leader, and a certificate of its own.
+// startOfTheController returns the rights for parts that the embedded cluster runs without: a leader, and a certificate
+// of its own.
 func startOfTheController(role string) []row {
 	return []row{
 		{
@@ -210,8 +211,8 @@ func startOfTheController(role string) []row {
 	}
 }
 
-// schedulers are rights that kube-scheduler's own code uses.
-// demand is what simulator/integration/coexistence does, with a scheduler that is configured so.
+// schedulers are rights that kube-scheduler's own code uses. demand returns those that
+// simulator/integration/coexistence uses, with a scheduler that is configured so.
 func demand(scheduler string) []row {
 	const file, why = "scheduler/demand/cluster.go", "node autoscalers are told of gangs on another cluster"
 	return []row{

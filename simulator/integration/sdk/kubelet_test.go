@@ -59,7 +59,7 @@ func room() corev1.ResourceList {
 	}
 }
 
-// pullInVain does once what a kubelet does for the pods of its node whose image cannot be had.
+// pullInVain does once the work of a kubelet for the pods of its node whose image is unavailable.
 func pullInVain(ctx context.Context, namespace, node string) error {
 	if err := beat(ctx, node); err != nil {
 		return err
@@ -86,7 +86,7 @@ func pullInVain(ctx context.Context, namespace, node string) error {
 	return nil
 }
 
-// beat says that a node is ready, as its kubelet does again and again.
+// beat reports a node ready, as its kubelet does again and again.
 func beat(ctx context.Context, name string) error {
 	node, err := shared.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -99,7 +99,7 @@ func beat(ctx context.Context, name string) error {
 	return err
 }
 
-// failPull says of a pod that its image cannot be had.
+// failPull reports on a pod that its image is unavailable.
 func failPull(ctx context.Context, pod *corev1.Pod) error {
 	image, name := pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Name
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{

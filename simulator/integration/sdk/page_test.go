@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
 	block = regexp.MustCompile(`(?s)<!-- make test-sdk: calls -->\n.*<!-- end -->\n`)
-	// times are what differs from run to run.
+	// times match the parts that differ from run to run.
 	times = regexp.MustCompile(`(?m)\d+\.\d \|$|^\* .*$`)
 )
 

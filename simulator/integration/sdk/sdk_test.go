@@ -12,18 +12,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
-// row is a call of the SDK, and what came of it.
+// row is a call of the SDK, and its result.
 type row struct {
 	Call, Expected, Result string
 	Seconds                float64
-	// Unexpected calls raised what they should not have raised.
+	// Unexpected calls raised an error that they should not have raised.
 	Unexpected bool
 }
 
-// played is what the suite wrote.
+// played holds the output of the suite.
 type played struct {
 	Version string
 	Rows    []row
@@ -48,7 +48,7 @@ func TestSDK_EveryCall(t *testing.T) {
 	}
 }
 
-// judge fails the test for each call whose result is not the expected one, and for what the suite leaves out.
+// judge fails the test for each call whose result is not the expected one, and for calls that the suite leaves out.
 func judge(t *testing.T, answer played) {
 	t.Helper()
 	for _, r := range answer.Rows {

@@ -13,8 +13,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// belongings are a namespace with a user who may edit in it, and what the namespace's administrator made there: an account for pods, and a runtime
-// whose pods have an init container and a sidecar.
+// belongings are a namespace with a user who may edit in it, and the objects of the namespace's administrator: an
+// account for pods, and a runtime whose pods have an init container and a sidecar.
 const belongings = `apiVersion: v1
 kind: Namespace
 metadata: {name: NAMESPACE}
@@ -51,7 +51,7 @@ spec:
                 containers: [{name: node, image: example.com/torch:1}, {name: sidecar, image: example.com/sidecar:1}]
 `
 
-// newUser makes a namespace, and returns the kubeconfig of a user who has the role edit in it and no other.
+// newUser makes a namespace, and returns the kubeconfig of a user with the role edit in it and no other.
 func newUser(t *testing.T, namespace string) string {
 	t.Helper()
 	ctx := t.Context()
@@ -80,7 +80,7 @@ func newUser(t *testing.T, namespace string) string {
 	return file
 }
 
-// cacheFor applies what the chart adds for a namespace that uses the dataset cache.
+// cacheFor applies the chart's objects for a namespace that uses the dataset cache.
 func cacheFor(t *testing.T, namespace string) {
 	t.Helper()
 	rendered, err := render.Chart(render.Default().With("dataCache.namespaces", []any{namespace}))

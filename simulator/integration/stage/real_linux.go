@@ -6,13 +6,13 @@ import (
 	"io"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/cluster"
-	"github.com/lockstep-project/lockstep/simulator/realnode"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
 // RealSetting describes tests on real nodes.
 type RealSetting struct {
-	// Name is that of the tests in what is printed.
+	// Name is the name of the tests in output.
 	Name string
 	// Start brings up a cluster and its nodes, with files in a folder, in the namespaces of realnode.
 	Start func(ctx context.Context, dir string) (*cluster.Cluster, error)
@@ -24,8 +24,8 @@ type RealSetting struct {
 // Say prints a line of the setting's progress.
 func (s RealSetting) Say(line string) { _, _ = fmt.Fprintln(s.Out, s.Name+": "+line) }
 
-// RunReal builds what is missing where there is a network, and then starts the test binary again in namespaces of its own, runs the tests in there and
-// returns their exit code.
+// RunReal builds missing programs where there is a network, and then starts the test binary again in namespaces of its
+// own, runs the tests in there and returns their exit code.
 func RunReal(ctx context.Context, m *testing.M, setting RealSetting) int {
 	if !realnode.Again() {
 		if _, err := cluster.Build(ctx, setting.Say); err != nil {

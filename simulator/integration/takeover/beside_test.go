@@ -70,7 +70,7 @@ func (s scene) eachOwned(chosen, others []string) {
 	}
 }
 
-// owner is a controller of TrainJobs, by what can be seen of its jobs.
+// owner is a controller of TrainJobs, by the visible state of its jobs.
 type owner struct {
 	managedBy string
 	gang      bool

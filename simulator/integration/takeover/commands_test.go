@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/simulator/cli"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 // folderOfTrainer stands in printed commands for a checkout of Kubeflow Trainer.

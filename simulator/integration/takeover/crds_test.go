@@ -26,8 +26,8 @@ func (s scene) installOurCRDs(block string) {
 	s.kubectl(block, "apply", "-f", "manifests/chart/crds")
 }
 
-// returnTheirCRDs applies Kubeflow Trainer's CRDs over Lockstep's. Those of runtimes are too large for a client-side kubectl apply, which
-// keeps a copy in an annotation.
+// returnTheirCRDs applies Kubeflow Trainer's CRDs over Lockstep's. Those of runtimes are too large for a client-side
+// kubectl apply, which stores a copy in an annotation.
 func (s scene) returnTheirCRDs() {
 	s.t.Helper()
 	out, err := s.tryKubectl("", "apply", "-k", theirCRDs)

@@ -19,8 +19,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 func resource(group, version, name string) schema.GroupVersionResource {
@@ -88,7 +88,8 @@ func (s scene) startTrainer() {
 	s.say("Kubeflow Trainer %s runs", s.release.Version)
 }
 
-// stopTrainer does what docs/takeover.md says: the Deployment is scaled to zero, and its webhooks are deleted, which nobody would answer.
+// stopTrainer follows docs/takeover.md: the Deployment is scaled to zero, and its webhooks are deleted, which would not
+// be answered.
 func (s scene) stopTrainer(block string) {
 	s.t.Helper()
 	s.must(shared.StopTrainer(s.t.Context()))
@@ -141,7 +142,7 @@ func (s scene) job(namespace, name, kind, runtime string, more map[string]any) {
 	})
 }
 
-// tryJob creates a TrainJob once; with dryRun (metav1.DryRunAll) it returns what would be created.
+// tryJob creates a TrainJob once; with dryRun (metav1.DryRunAll) it returns the object that would be created.
 func (s scene) tryJob(
 	namespace, name, kind, runtime string, more map[string]any, dryRun ...string,
 ) (*unstructured.Unstructured, error) {
@@ -241,7 +242,7 @@ func (s scene) pods(namespace, name string) []string {
 	return found
 }
 
-// holder is who holds a lease.
+// holder returns the holder of a lease.
 func (s scene) holder(namespace, name string) string {
 	s.t.Helper()
 	lease, err := shared.Client.CoordinationV1().Leases(namespace).Get(s.t.Context(), name, metav1.GetOptions{})
@@ -278,7 +279,7 @@ func (s scene) complete(namespace string, names ...string) {
 	s.say("complete: %s", strings.Join(names, ", "))
 }
 
-// eventually fails the test unless what is waited for holds in time.
+// eventually fails the test unless the condition holds in time.
 func (s scene) eventually(what string, limit time.Duration, holds func() bool) {
 	s.t.Helper()
 	err := wait.PollUntilContextTimeout(s.t.Context(), 200*time.Millisecond, limit, true,

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-project/lockstep/controller/trainjob"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 const (
 	ours, theirs = "lockstep-controller", "trainer.kubeflow.org"
-	// patience is the limit for what takes seconds on a machine with nothing else to do.
+	// patience is the limit for steps that take seconds on a machine with nothing else to do.
 	patience = time.Minute
 )
 
@@ -83,7 +83,8 @@ func TestTakeover_WholeAndBack(t *testing.T) {
 	}
 }
 
-// dryRun lists what a takeover changes, with a job that Lockstep refuses and then without. Lockstep starts with the same flag.
+// dryRun lists the changes of a takeover, with a job that Lockstep refuses and then without. Lockstep starts with the
+// same flag.
 func (s scene) dryRun() {
 	s.t.Helper()
 	want := map[string]trainjob.Action{
@@ -162,8 +163,8 @@ func (s scene) trainerWaits() {
 	s.must(shared.StopTrainer(s.t.Context()))
 }
 
-// heldRuntimes fails the test unless runtimes have the finalizer that Kubeflow Trainer 2.2 puts on those with jobs. It stays when Lockstep
-// has taken over: docs/takeover.md says how it is removed.
+// heldRuntimes fails the test unless runtimes have the finalizer that Kubeflow Trainer 2.2 puts on those with jobs. It
+// stays when Lockstep has taken over: docs/takeover.md describes its removal.
 func (s scene) heldRuntimes() {
 	s.t.Helper()
 	want := strings.HasPrefix(s.release.Version, "v2.2.")
@@ -205,7 +206,8 @@ func (s scene) back(pods []string) {
 	s.samePods("gang", gang)
 }
 
-// suspendReturned suspends a gang that runs across the return. Kubeflow Trainer cannot change its JobSet, so that has to go.
+// suspendReturned suspends a gang that runs across the return. Kubeflow Trainer cannot change its JobSet, which
+// therefore has to be deleted.
 func (s scene) suspendReturned(name string) {
 	s.t.Helper()
 	s.kubectl(
@@ -231,7 +233,7 @@ func (s scene) suspendReturned(name string) {
 	s.say("%s is suspended, and Kubeflow Trainer's", name)
 }
 
-// stateless fails the test unless Lockstep's state of the jobs is gone.
+// stateless fails the test unless Lockstep's state of the jobs is deleted.
 func (s scene) stateless() {
 	s.t.Helper()
 	if frozen := s.frozen(s.team); len(frozen) > 0 {

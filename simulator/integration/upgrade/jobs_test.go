@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"github.com/lockstep-project/lockstep/simulator/rush"
+	"github.com/lockstep-project/lockstep/simulator/bench/rush"
 )
 
 // admission is the patch with which Kueue starts a job: its manager's runtime patch, and suspend.
@@ -35,13 +35,14 @@ type jobs struct {
 	t         *testing.T
 	namespace string
 	usage     func(context.Context) (rush.Usage, error)
-	// untouched has what must stay as it was when the jobs were created: JobSets, pods and PodGroups of the running ones.
+	// untouched holds the state that must not change after the jobs were created: JobSets, pods and PodGroups of the
+	// running ones.
 	untouched fingerprints
 	// resumed has the jobs that this test has resumed.
 	resumed map[string]bool
 	// free has the running jobs that the test has changed.
 	free map[string]bool
-	// perKind is how many jobs of each kind have been created.
+	// perKind is the number of jobs of each kind that have been created.
 	perKind int
 	table   transcript
 }
@@ -128,8 +129,8 @@ func (j *jobs) create(perKind int) {
 	j.note("created", now)
 }
 
-// finish resumes the selected jobs that wait, and then completes the pods of all selected jobs. A job that the controller cannot start
-// keeps waiting.
+// finish resumes the selected jobs that wait, and then completes the pods of all selected jobs. A job that the
+// controller cannot start still waits.
 func (j *jobs) finish(selected selection) {
 	j.t.Helper()
 	before := j.look()

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
@@ -29,11 +29,12 @@ func TestMain(m *testing.M) {
 	}
 	setting := stage.Setting{
 		Name: "upgrade", Machines: "gb200-72", Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
+		Excuses: foreignRoles.include,
 	}
 	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
 }
 
-// jobsPerKind returns how many jobs of each kind there are.
+// jobsPerKind returns the number of jobs of each kind.
 func jobsPerKind() int {
 	if *previous == "" {
 		return 6

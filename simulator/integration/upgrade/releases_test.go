@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/cluster"
+	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 // release is a release of Lockstep, with its name in transcripts.
@@ -39,7 +40,8 @@ func previousRelease(t *testing.T) release {
 	})}
 }
 
-// installed adds to a release what its source tree installs: the chart, or the manifests of releases before it.
+// installed adds to a release the objects that its source tree installs: the chart, or the manifests of releases before
+// it.
 func installed(t *testing.T, tree string, of cluster.Release) cluster.Release {
 	t.Helper()
 	manifests := filepath.Join(tree, "manifests")
@@ -178,8 +180,11 @@ func installFirst(t *testing.T, first release) {
 // upgrade applies the manifests of a release while another runs, and then runs it in place of the other.
 func upgrade(t *testing.T, next release) {
 	t.Helper()
+	from := time.Now()
 	must(t, shared.ApplyRelease(t.Context(), next.Release))
-	replace(t, next)
+	must(t, shared.StopRelease(t.Context()))
+	foreignRoles.add(from, time.Now())
+	must(t, shared.StartRelease(t.Context(), next.Release))
 }
 
 // rollBack stops the release that runs and installs an earlier one in its place, whose roles would not suffice for the other.
@@ -188,13 +193,6 @@ func rollBack(t *testing.T, earlier release) {
 	must(t, shared.StopRelease(t.Context()))
 	must(t, shared.ApplyRelease(t.Context(), earlier.Release))
 	must(t, shared.StartRelease(t.Context(), earlier.Release))
-}
-
-// replace runs a release in place of another.
-func replace(t *testing.T, next release) {
-	t.Helper()
-	must(t, shared.StopRelease(t.Context()))
-	must(t, shared.StartRelease(t.Context(), next.Release))
 }
 
 func must(t *testing.T, err error) {

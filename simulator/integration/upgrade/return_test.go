@@ -47,10 +47,10 @@ func (j *jobs) createLater() {
 	}
 }
 
-// jobsLater is how many jobs of each kind this release creates.
+// jobsLater is the number of jobs of each kind that this release creates.
 const jobsLater = 10
 
-// goBack does what docs/trust.md says: it stops this release, runs the commands of the page, and installs the previous one.
+// goBack follows docs/trust.md: it stops this release, runs the commands of the page, and installs the previous one.
 func (j *jobs) goBack(earlier release) {
 	j.t.Helper()
 	must(j.t, shared.StopRelease(j.t.Context()))

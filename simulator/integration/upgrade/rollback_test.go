@@ -27,8 +27,8 @@ func TestUpgrade_ThereAndBack(t *testing.T) {
 	j.wantStuck(none)
 }
 
-// A release whose pods have one more environment variable renders all waiting jobs again, and so does this one after the rollback. Running
-// jobs keep the JobSets that they have.
+// A release whose pods have one more environment variable renders all waiting jobs again, and so does this one after
+// the rollback. Running jobs retain their JobSets.
 func TestUpgrade_RendererDiffers(t *testing.T) {
 	this, next := thisRelease(t), nextRelease(t)
 	j := newJobs(t, "renderer-differs")
@@ -45,22 +45,29 @@ func TestUpgrade_RendererDiffers(t *testing.T) {
 	j.wantStuck(none)
 }
 
-// Without the commands, the previous release cannot start the jobs that a later one has rendered: it patches their JobSets, and JobSet refuses
-// that. Those jobs, and no others, wait until a release that replaces JobSets runs.
+// Without the commands, the previous release cannot start the jobs whose JobSets a later one has replaced, since it
+// renders them differently: it patches their JobSets, and JobSet refuses that. Those jobs, and no others, wait until a
+// release that replaces JobSets runs.
 func TestUpgrade_PreviousReleaseIsStuck(t *testing.T) {
 	previous, this, next := previousRelease(t), thisRelease(t), nextRelease(t)
 	j := newJobs(t, "stuck")
 	j.install(previous)
 	j.create(jobsPerKind())
+	created := j.look().jobs
 	j.upgrade(next)
 	j.settle()
 	j.wantRendered("by the next release", true)
+	rendered := j.look().jobs
 	j.finish(even)
 	j.rollBack(previous)
 	j.settle()
 	j.finish(all)
 	j.wantStuck(func(name string) bool {
-		return !even(numberOf(name)) && !strings.HasPrefix(name, "running") && shapeOf(name).torchRuns()
+		replaced := created[name].jobSet != rendered[name].jobSet
+		if waits := !strings.HasPrefix(name, "running"); waits && shapeOf(name).torchRuns() && !replaced {
+			t.Errorf("the next release has not rendered %s", name)
+		}
+		return !even(numberOf(name)) && replaced
 	})
 	j.upgrade(this)
 	j.settle()

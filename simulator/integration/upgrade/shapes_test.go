@@ -9,7 +9,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
-// shape is what a job runs: the name of its runtime.
+// shape is the name of a job's runtime.
 type shape string
 
 // Jobs of each shape report to the status server. The pods of torch and staged have the next release's variable; those of MPI and Flux mount
@@ -49,7 +49,7 @@ func namesClass(name string) bool {
 // torchRuns reports whether the pods of the shape have the variable by which the next release differs.
 func (s shape) torchRuns() bool { return s != mpi && s != flux }
 
-// podsPerJob is how many pods of each job run at once; of an MPI job, one is the launcher.
+// podsPerJob is the number of pods of each job that run at once; of an MPI job, one is the launcher.
 const podsPerJob = 2
 
 func numberOf(name string) int {

@@ -33,7 +33,8 @@ type jobSeen struct {
 	suspended bool
 	// resumed reports whether the TrainJob says that it was resumed.
 	resumed bool
-	// reports tells whether the pods of the JobSet know the status server, turned whether admission wrote since when the job waits.
+	// reports is set if the pods of the JobSet know the status server, turned if admission wrote the beginning of its
+	// wait.
 	reports, turned bool
 	// added reports whether the JobSet has the next release's variable.
 	added bool
@@ -107,7 +108,7 @@ func (s snapshot) noneRuns(due func(string) bool) bool {
 	return true
 }
 
-// look lists the jobs, and then their JobSets and pods: what a job says of them was there before.
+// look lists the jobs, and then their JobSets and pods: objects that a job's status mentions existed before.
 func (j *jobs) look() snapshot {
 	j.t.Helper()
 	now := snapshot{jobs: map[string]jobSeen{}, running: fingerprints{}}

@@ -18,8 +18,8 @@ type transcript struct {
 	lines   []string
 }
 
-// add adds a line: how many jobs of each kind are in which state, how many JobSets were replaced since the line before, and how many of the
-// running jobs' JobSets and pods are unchanged.
+// add adds a line: the number of jobs of each kind in each state, the JobSets that were replaced since the line before,
+// and the number of the running jobs' JobSets and pods that are unchanged.
 func (t *transcript) add(what string, now snapshot, kept, of int) {
 	replaced := 0
 	for name, job := range now.jobs {

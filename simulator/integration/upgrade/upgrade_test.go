@@ -23,8 +23,9 @@ func trainer(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: resource}
 }
 
-// Jobs that the controller before has rendered, queued, running or suspended again, go on with the runtime that it kept for
-// them; a job that is made after the upgrade has the runtime as it is then, also after the way back. No running pod is touched.
+// Jobs that the previous controller rendered, queued, running or suspended again, continue with the runtime that it
+// stored for them; a job that is created after the upgrade has the runtime of that time, also after the downgrade. No
+// running pod is touched.
 func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	before, now := previousRelease(t), thisRelease(t)
 	installFirst(t, before)
@@ -219,7 +220,7 @@ func uids(t *testing.T, name string) []types.UID {
 	return found
 }
 
-// eventually fails the test unless what is waited for holds within a minute.
+// eventually fails the test unless the condition holds within a minute.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true,

@@ -35,7 +35,7 @@ type FrozenTrainJobList struct {
 
 // FrozenTrainJobSpec is the state of one TrainJob.
 type FrozenTrainJobSpec struct {
-	// trainJob says whose state this is.
+	// trainJob identifies the TrainJob of this state.
 	TrainJob TrainJobReference `json:"trainJob"`
 	// runtime is the TrainingRuntime or ClusterTrainingRuntime, the whole object but for its managed fields.
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -57,11 +57,12 @@ type TrainJobReference struct {
 	UID types.UID `json:"uid"`
 }
 
-// Decisions are options of the controller that show in pod templates. A job keeps them, whatever the options are later.
+// Decisions are options of the controller that show in pod templates. They are final for a job, whatever the options
+// are later.
 type Decisions struct {
-	// gangByDefault is --gang-default: whether a job is a gang that does not say otherwise, and whose runtime does not.
+	// gangByDefault is --gang-default: whether a job is a gang if neither it nor its runtime sets that.
 	GangByDefault bool `json:"gangByDefault"`
-	// computeDomain says whether the pods have channels of a ComputeDomain of the job's.
+	// computeDomain is set if the pods have channels of a ComputeDomain of the job's.
 	ComputeDomain bool `json:"computeDomain"`
 	// statusServer names the server to which the pods report their progress; absent without one.
 	// +optional
@@ -79,7 +80,7 @@ type StatusServerReference struct {
 	URL string `json:"url,omitempty"`
 }
 
-// Rendering identifies what the planner made of a job.
+// Rendering identifies the planner's rendering of a job.
 type Rendering struct {
 	// renderer is the version of the rules by which the planner renders (plan.Renderer).
 	// +kubebuilder:validation:Minimum=1

@@ -1,4 +1,4 @@
-// Command conformance writes what Kubeflow Trainer makes of the planner's cases.
+// Command conformance writes Kubeflow Trainer's renderings of the planner's cases.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	// What upstream logs is about a cluster that is not there.
+	// Upstream's logs are about a cluster that does not exist.
 	klog.SetOutput(io.Discard)
 	ctrl.SetLogger(klog.NewKlogr())
 	cases := flag.String("cases", "", "folder of folders with a trainjob.yaml and a runtime.yaml each")

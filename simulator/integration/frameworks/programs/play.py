@@ -35,13 +35,13 @@ APART = Annotations({"lockstep.dev/max-per-node": "1"})
 Play = Callable[[TrainerClient, str], str]
 
 
-def custom(runtime: str, func: Callable, gpus: int = 0, nodes: int = 2, **more) -> Play:
-    """A CustomTrainer of a shipped runtime on two nodes."""
+def custom(runtime: str, func: Callable, gpus: int = 0, nodes: int = 2, apart: Annotations = APART, **more) -> Play:
+    """A CustomTrainer of a runtime on two nodes."""
 
     def train(client: TrainerClient, name: str) -> str:
         resources = {"gpu": gpus} if gpus else None
         trainer = CustomTrainer(func=func, num_nodes=nodes, resources_per_node=resources, **more)
-        return client.train(runtime=client.get_runtime(runtime), trainer=trainer, options=[Name(name), APART])
+        return client.train(runtime=client.get_runtime(runtime), trainer=trainer, options=[Name(name), apart])
 
     return train
 
@@ -88,6 +88,9 @@ SCENARIOS: dict[str, Play] = {
     "jax": custom("jax-distributed", trainings.jax_documented),
     "jax-devices": custom(
         "jax-distributed", trainings.jax_documented, env={"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    ),
+    "jax-slices": custom(
+        "jax-slices", trainings.jax_slices, nodes=4, apart=Annotations({"lockstep.dev/max-per-node": "2"})
     ),
     "xgboost": custom("xgboost-distributed", trainings.xgboost_ranks),
     "xgboost-gpus": custom("xgboost-distributed", trainings.xgboost_ranks, gpus=2),

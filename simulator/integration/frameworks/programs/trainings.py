@@ -27,6 +27,26 @@ def jax_documented():
     print("Sum:", float(jax.jit(jnp.sum)(everything)))
 
 
+def jax_slices():
+    """Two slices: JAX's own detection of TPU slices, which is not used on CPUs, reads what the environment says. Rank 0 prints what all have found."""
+    import os
+
+    import jax
+    from jax._src.clusters.cloud_tpu_cluster import GkeTpuCluster as detected
+
+    given = int(os.environ["JAX_PROCESS_ID"])
+    coordinator = detected.get_coordinator_address(60, os.environ["JAX_COORDINATOR_ADDRESS"].rpartition(":")[2])
+    jax.distributed.initialize(coordinator, detected.get_process_count(), detected.get_process_id())
+    import jax.numpy as jnp
+    from jax.experimental import multihost_utils
+
+    mine = [int(os.environ["MEGASCALE_SLICE_ID"]), detected.get_process_id(), given]
+    everything = multihost_utils.process_allgather(jnp.array(mine)).reshape(-1, 3).tolist()
+    print(f"Coordinator {coordinator}, {jax.process_count()} processes")
+    for slice_id, process, argument in everything:
+        print(f"slice {slice_id}: process {process} detected, {argument} given")
+
+
 def xgboost_ranks():
     """A model of data that is spread over all workers: each has the same in the end."""
     import hashlib

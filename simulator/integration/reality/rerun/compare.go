@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -23,18 +23,18 @@ type Start struct {
 	Nodes []int
 }
 
-// starts collects what an engine tells.
+// starts collects the starts that an engine reports.
 type starts struct {
 	scene *scenario.Scenario
 	all   []Start
 	count map[string]int
-	// fresh are those that started when they came.
+	// fresh are the gangs that started on arrival.
 	fresh map[string]bool
 }
 
 // Happens implements engine.Watcher.
 func (s *starts) Happens(e engine.Event) {
-	if e.Kind != engine.Started || e.Job == engine.Nobody {
+	if e.Kind != engine.Started || e.Job == engine.None {
 		return
 	}
 	job := &s.scene.Jobs[e.Job]
@@ -49,18 +49,18 @@ func (s *starts) Happens(e engine.Event) {
 // Decides implements engine.Watcher.
 func (*starts) Decides(engine.Decision) {}
 
-// Outcome is a record beside what an engine made of it.
+// Outcome is a record beside an engine's replay of it.
 type Outcome struct {
 	Record Record
 	Delays Delays
 	Starts []Start
 	scene  *scenario.Scenario
-	// fresh are the gangs that started when they came, in virtual time.
+	// fresh are the gangs that started on arrival, in virtual time.
 	fresh map[string]bool
 }
 
-// Play lets an engine play the record three times: the first shows who has to wait, the second, with what reality took for the
-// others, how long those wait for their binding who waited; the third counts.
+// Play lets an engine play the record three times. The first run shows which gangs wait; the second uses the measured
+// delays of the others; the third counts.
 func Play(ctx context.Context, player engine.Engine, machines fleet.Fleet, record Record) (Outcome, error) {
 	out := Outcome{Record: record}
 	var waited map[string]bool
@@ -84,12 +84,12 @@ func Play(ctx context.Context, player engine.Engine, machines fleet.Fleet, recor
 	return out, nil
 }
 
-// reactions are, of gangs that found room when they came, the times from there to the first binding that was seen.
+// reactions are, for gangs that found room on arrival, the times from there to the first observed binding.
 func (o Outcome) reactions() []time.Duration {
 	return o.delays(func(run Run) time.Duration { return run.First.Sub(o.Record.comes(run)) })
 }
 
-// delays measures the first runs of gangs that found room when they came.
+// delays measures the first runs of gangs that found room on arrival.
 func (o Outcome) delays(of func(Run) time.Duration) []time.Duration {
 	var out []time.Duration
 	for _, run := range o.Record.Runs {
@@ -100,10 +100,10 @@ func (o Outcome) delays(of func(Run) time.Duration) []time.Duration {
 	return out
 }
 
-// Spread is how a measure is distributed.
+// Spread is the distribution of a measure.
 type Spread struct{ P50, P95, Max time.Duration }
 
-// spread sorts what it is given.
+// spread sorts its argument.
 func spread(all []time.Duration) Spread {
 	if len(all) == 0 {
 		return Spread{}
@@ -113,27 +113,27 @@ func spread(all []time.Duration) Spread {
 	return Spread{at(50), at(95), all[len(all)-1]}
 }
 
-// Comparison is how far virtual time was from reality.
+// Comparison is the deviation of virtual time from reality.
 type Comparison struct {
 	Kind Kind
 	Seed uint64
-	// Gangs is how many gangs there were, Starts how often they started, those after a loss included.
+	// Gangs is the number of gangs, Starts that of their starts, those after a loss included.
 	Gangs, Starts int
-	// SameDomain and SameNodes are how many starts were in the same cliques, and of each rank on the same node. Overtaken are pairs
-	// that started in another order, and not within a cycle of each other.
+	// SameDomain and SameNodes are the numbers of starts in the same cliques, and with each rank on the same node. Overtaken are
+	// pairs that started in another order, and not within a cycle of each other.
 	SameDomain, SameNodes, Overtaken int
 	// Waits are the differences between the waits of both, whatever their sign.
 	Waits Spread
 	// Making is the time from the creation of a TrainJob to its last pod, Binding from there to its last binding where there was
 	// room, First the part of that to the first binding, Again from the loss of a node to the job's last new pod.
 	Making, Binding, First, Again Spread
-	// Ending is how long after its first pod the last pod of a gang ended.
+	// Ending is the time from the end of a gang's first pod to that of its last.
 	Ending Spread
-	// Differences says what was not the same, a line each.
+	// Differences are the deviations, a line each.
 	Differences []string
 }
 
-// Compare tells how far virtual time was from reality.
+// Compare measures the deviation of virtual time from reality.
 func Compare(o Outcome) Comparison {
 	c := Comparison{Kind: o.Record.Plan.Kind, Seed: o.Record.Plan.Seed, Gangs: len(o.Record.Plan.Gangs)}
 	c.First = spread(o.reactions())
@@ -164,7 +164,7 @@ func (c *Comparison) note(format string, args ...any) {
 	c.Differences = append(c.Differences, fmt.Sprintf(format, args...))
 }
 
-// api measures what the API and the controllers take, which virtual time leaves out.
+// api measures the time that the API and the controllers take, which virtual time leaves out.
 func (c *Comparison) api(o Outcome) {
 	var making, again, ending []time.Duration
 	for i, g := range o.Record.Plan.Gangs {
@@ -200,10 +200,11 @@ func (p pair) name() string {
 	return fmt.Sprintf("%s, started again,", p.run.Gang)
 }
 
-// late is how much longer the gang waited in reality. A gang that lost a node cannot start before its pods are there again.
+// late returns the excess of the gang's wait in reality. A gang that lost a node cannot start before its pods are there
+// again.
 func (p pair) late() time.Duration { return p.bound - max(p.start.At, p.whole) }
 
-// pairs puts the starts of both worlds side by side; of what only one of them has a note is made.
+// pairs puts the starts of both worlds side by side; starts in only one of them are noted.
 func (o Outcome) pairs(c *Comparison) []pair {
 	virtual := make(map[runKey]Start)
 	for _, s := range o.Starts {
@@ -236,8 +237,9 @@ func (o Outcome) pairs(c *Comparison) []pair {
 	return out
 }
 
-// order counts who overtook whom. Starts are as good as at once if in either world there is no more between them than a cycle:
-// the time in which the scheduler gathers changes, and that from a decision to the first binding.
+// order counts the pairs in which one gang overtook the other. Starts count as simultaneous if in either world there is
+// no more between them than a cycle: the time in which the scheduler gathers changes, and that from a decision to the
+// first binding.
 func (c *Comparison) order(pairs []pair) {
 	cycle := c.cycle()
 	for i, a := range pairs {
@@ -252,7 +254,7 @@ func (c *Comparison) order(pairs []pair) {
 	}
 }
 
-// cycle is how far apart starts of one cycle may be seen.
+// cycle returns the largest distance at which starts of one cycle may be seen.
 func (c *Comparison) cycle() time.Duration { return Gather + c.First.P50 }
 
 // domainsOf are the cliques of some nodes, in words.
@@ -271,7 +273,7 @@ func (o Outcome) domainsOf(nodes []int) string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// labelOf is the end of a domain's path, without what a UUID has after its first part.
+// labelOf is the end of a domain's path, shortened after the first part of a UUID.
 func labelOf(d topology.Domain) string {
 	if len(d.Path) == 0 {
 		return d.String()

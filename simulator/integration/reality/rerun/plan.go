@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Kind is what a scenario is about.
+// Kind is the subject of a scenario.
 type Kind string
 
 // The scenarios.
 const (
-	// Serial lets one gang come at a time, on a fleet that others leave meanwhile.
+	// Serial lets one gang arrive at a time, on a fleet that others leave meanwhile.
 	Serial Kind = "serial"
-	// Burst lets fifty gangs come at once, several times what the fleet holds.
+	// Burst lets fifty gangs arrive at once, several times the capacity of the fleet.
 	Burst Kind = "burst"
-	// Loss is Serial, and now and then a node is lost under a gang, and comes back.
+	// Loss is Serial, with a node under a gang that is lost now and then, and returns.
 	Loss Kind = "loss"
 )
 
@@ -25,16 +25,17 @@ func Kinds() []Kind { return []Kind{Serial, Burst, Loss} }
 // Gang is a TrainJob of a plan.
 type Gang struct {
 	Name string
-	// Members is 1 to 18, GPUs how many each of them asks for: 1, 2 or 4.
+	// Members is 1 to 18, GPUs the number that each of them requests: 1, 2 or 4.
 	Members, GPUs int
-	// Required says that all members have to be in one domain of Level, Segment how many consecutive ones have to; 0 for no such wish.
+	// Required is set if all members have to be in one domain of Level, Segment the number of consecutive ones that
+	// have to; 0 for no such wish.
 	Required bool
 	Segment  int
 	// Level is the label of the level of wishes; empty for that of cliques.
 	Level string
-	// RunTime is how long its pods run.
+	// RunTime is the run time of its pods.
 	RunTime time.Duration
-	// Submit is when it is submitted, since the beginning; 0 where the course of the scenario decides.
+	// Submit is the time of its submission, since the beginning; 0 where the course of the scenario decides.
 	Submit time.Duration
 	// Deadline is after which time from its creation the job is ended (activeDeadlineSeconds), in whole seconds; 0 for none.
 	Deadline time.Duration
@@ -43,18 +44,18 @@ type Gang struct {
 	Priority int32
 }
 
-// Plan is what is submitted, and what happens to nodes.
+// Plan lists the submissions, and the events of nodes.
 type Plan struct {
 	Kind  Kind
 	Seed  uint64
 	Gangs []Gang
-	// Losses say after the placement of which gangs a node is lost, by their numbers, ascending.
+	// Losses are the gangs after whose placement a node is lost, by their numbers, ascending.
 	Losses []int
-	// Picks choose the nodes that are lost, one for each loss: whatever number, modulo what there is to choose from.
+	// Picks choose the nodes that are lost, one for each loss: any number, modulo the number of candidates.
 	Picks []int
 }
 
-// shape is how large the scenarios of a kind are.
+// shape is the size of the scenarios of a kind.
 type shape struct {
 	gangs, losses     int
 	shortest, longest time.Duration
@@ -71,7 +72,7 @@ func shapeOf(kind Kind) shape {
 	return shape{gangs: 20, shortest: 8 * time.Second, longest: 20 * time.Second}
 }
 
-// stream keeps the numbers that are drawn here apart from those of others who are given the same seed.
+// stream separates the random draws here from those of other users of the same seed.
 const stream = 29
 
 // Draw makes the plan of a seed: equal seeds give equal plans on every machine.

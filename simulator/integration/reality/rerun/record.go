@@ -6,40 +6,43 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/fleet"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// Record is what happened in a run on real components.
+// Record holds the events of a run on real components.
 type Record struct {
 	Plan Plan
 	// Begin is before everything else.
 	Begin time.Time
-	// Asked is when the creation of each TrainJob was asked for, Queued the second of its creation, as the API server has it: both
-	// by the number of the gang.
+	// Asked is the time at which the creation of each TrainJob was requested, Queued the second of its creation, as the API server
+	// has it: both by the number of the gang.
 	Asked, Queued []time.Time
 	Runs          []Run
-	// Opened is when the fleet was opened to gangs that were all whole by then; zero if it was open all the time.
+	// Opened is the time at which the fleet was opened to gangs that were all whole by then; zero if it was open all
+	// the time.
 	Opened time.Time
-	// Returned is when the room was given back of each gang whose end was made, and not that of its run time.
+	// Returned is the time at which the room of each gang with a forced end was given back.
 	Returned map[string]time.Time
-	// Events are what happened to nodes, in order.
+	// Events are those of nodes, in order.
 	Events []NodeEvent
 }
 
-// Gather is how long lockstep-scheduler gathers changes before it asks those again that wait (timing.Timing.Gather).
+// Gather is the time for which lockstep-scheduler gathers changes before it evaluates waiting gangs again
+// (timing.Timing.Gather).
 const Gather = 50 * time.Millisecond
 
-// Delays are how long a decision takes until a watcher sees its first member bound: for who comes to a place that is free already,
-// and for who waits until others go.
+// Delays are the times from a decision until a watcher sees its first member bound: for a gang that finds a place that is free
+// already, and for one that waits until others leave.
 type Delays struct{ Fresh, Waited time.Duration }
 
-// Scene is the record's workload for an engine: who is whole when, and how long each holds its room.
+// Scene is the record's workload for an engine: the instants at which gangs are whole, and the time for which each
+// holds its room.
 //
-// Room is held from the decision until the last pod ended. Nobody outside the scheduler sees a decision: it is the first binding that
-// was seen, less the usual delay. Of a gang that lost a node the last run counts, and with it the time until its pods were there
+// Room is held from the decision until the last pod ended. A decision is not visible outside the scheduler: it is the first binding
+// that was seen, less the usual delay. Of a gang that lost a node the last run counts, and with it the time until its pods were there
 // again, because in the simulator it is there again at once.
 func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays Delays) (*scenario.Scenario, error) {
 	t := trace.Trace{Name: string(record.Plan.Kind), Source: "recorded on an embedded cluster"}
@@ -85,8 +88,8 @@ func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays D
 // made reports whether ends were made one by one, each when nothing else happened.
 func (r Record) made() bool { return len(r.Returned) > 0 }
 
-// stay is how long a gang is there whose end was made: from the instant at which room was given back to which its start answers, the
-// last before its first binding. So the instants of ends are input, as it is not the scheduler who chose them.
+// stay returns the duration of a gang with a forced end: from the instant at which room was given back to which its start answers,
+// the last before its first binding. So the instants of ends are input, as the scheduler did not choose them.
 func (r Record) stay(g Gang, run Run) time.Duration {
 	returned, over := r.Returned[g.Name]
 	if !over || run.First.IsZero() {
@@ -112,11 +115,11 @@ func (r Record) of(gang string) []Run {
 	return out
 }
 
-// forever is longer than any record: what was not seen to end is there to its end.
+// forever is longer than any record: a run without an observed end lasts to the end of the record.
 const forever = 10 * time.Minute
 
-// held is how long a gang's last run held its room, from its first binding. What was lost is there again at once in the simulator, so
-// the time that its job took to make its pods again is added.
+// held returns the time for which a gang's last run held its room, from its first binding. In the simulator a lost gang
+// is whole again at once, so the time that its job took to create its pods again is added.
 func (r Record) held(g Gang, runs []Run) time.Duration {
 	last := runs[len(runs)-1]
 	if last.First.IsZero() {
@@ -132,7 +135,8 @@ func (r Record) held(g Gang, runs []Run) time.Duration {
 	return last.Free.Sub(last.First) + again
 }
 
-// lostAt is when a node of a run was lost: the last such event before it ended. Without one it is when it began to end.
+// lostAt returns the time at which a node of a run was lost: the last such event before it ended. Without one it is the
+// time at which it began to end.
 func (r Record) lostAt(run Run) time.Time {
 	at := run.Ending
 	for _, e := range r.Events {
@@ -152,7 +156,7 @@ func scale(d time.Duration) time.Duration {
 // unscale is the other way.
 func unscale(d time.Duration) time.Duration { return d / 1000 }
 
-// comes is when a run could have its room: when it is whole, and the fleet is open.
+// comes returns the earliest time at which a run could have its room: when it is whole, and the fleet is open.
 func (r Record) comes(run Run) time.Time {
 	if !run.Whole.IsZero() && run.Whole.Before(r.Opened) {
 		return r.Opened
@@ -160,8 +164,8 @@ func (r Record) comes(run Run) time.Time {
 	return run.Whole
 }
 
-// arrives is when a gang comes: of several that were whole within a millisecond, each a millisecond after the one before; but those
-// for whom the fleet was opened come at one instant.
+// arrives returns the arrival of a gang: of several that were whole within a millisecond, each a millisecond after the
+// one before; but those for which the fleet was opened arrive at one instant.
 func (r Record) arrives(run Run) time.Duration {
 	if run.Whole.Before(r.Opened) {
 		return r.scaled(r.Opened)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// What JobSet and the Job's controller write on pods.
+// Labels and annotations that JobSet and the Job's controller write on pods.
 const (
 	labelJob     = "jobset.sigs.k8s.io/jobset-name"
 	labelAttempt = "jobset.sigs.k8s.io/restart-attempt"
@@ -29,21 +29,22 @@ type Run struct {
 	Gang string
 	// Attempt is 0 for the first, and one more after each loss of a member.
 	Attempt int
-	// Whole is when its last pod was seen to exist, First when the first of them was seen on a node, Bound when the last was. Ending
-	// is when the first was seen to end, Free when the last was.
+	// Whole is the time at which its last pod was seen to exist, First that at which the first of them was seen on a node, Bound
+	// that of the last. Ending is the time at which the first was seen to end, Free that of the last.
 	Whole, First, Bound, Ending, Free time.Time
 	// Nodes are the nodes of its members, by rank; empty for those without.
 	Nodes []string
-	// Stays are when the members were seen on these nodes, by rank.
+	// Stays are the times at which the members were seen on these nodes, by rank.
 	Stays []Stay
 
 	exist, bound, ended int
 }
 
-// Stay is when a member was seen bound to its node, and when it was seen to end. Instants at which nothing was seen are zero.
+// Stay holds the times at which a member was seen bound to its node, and at which it was seen to end. Instants without an
+// observation are zero.
 type Stay struct{ From, To time.Time }
 
-// Recorder sees the pods of a namespace, and writes down when it saw what.
+// Recorder observes the pods of a namespace, and records the instants of their changes.
 type Recorder struct {
 	clock   clock.PassiveClock
 	members map[string]int
@@ -51,7 +52,7 @@ type Recorder struct {
 	mu   sync.Mutex
 	runs map[runKey]*Run
 	pods map[types.UID]*seen
-	// changed is when anything was seen last.
+	// changed is the time of the last observation.
 	changed time.Time
 }
 
@@ -60,7 +61,7 @@ type runKey struct {
 	attempt int
 }
 
-// seen is what was seen of a pod.
+// seen is the observed state of a pod.
 type seen struct{ bound, ended bool }
 
 // NewRecorder makes a recorder of a plan's gangs.
@@ -102,7 +103,7 @@ func (r *Recorder) see(object any, gone bool) {
 	}
 }
 
-// Observe notes what a pod is now; gone says that it does not exist any more.
+// Observe records the current state of a pod; gone reports that the pod is deleted.
 func (r *Recorder) Observe(pod *corev1.Pod, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,7 +154,7 @@ func earliest(known, now time.Time) time.Time {
 	return known
 }
 
-// Runs are copies of what was seen, by gang and attempt.
+// Runs returns copies of the observed runs, by gang and attempt.
 func (r *Recorder) Runs() []Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +170,7 @@ func (r *Recorder) Runs() []Run {
 	return out
 }
 
-// Changed is when anything was seen last; zero if nothing was.
+// Changed returns the time of the last observation; zero if there was none.
 func (r *Recorder) Changed() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/schedulers"
+	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
 )
 
 func machines(t *testing.T) fleet.Fleet {
@@ -40,7 +40,7 @@ func player(t *testing.T) engine.Engine {
 	return s.Engine
 }
 
-func TestASeedIsAPlan(t *testing.T) {
+func TestDraw_SeedIsAPlan(t *testing.T) {
 	for _, kind := range rerun.Kinds() {
 		plan := rerun.Draw(kind, 3)
 		if !reflect.DeepEqual(plan, rerun.Draw(kind, 3)) {
@@ -57,7 +57,7 @@ func TestASeedIsAPlan(t *testing.T) {
 	}
 }
 
-// told is what an engine tells of starts.
+// told holds an engine's reports of starts.
 type told struct {
 	scene *scenario.Scenario
 	at    map[string]time.Duration
@@ -91,7 +91,7 @@ func perfect(t *testing.T, machines fleet.Fleet) rerun.Record {
 	}
 	waited := make(map[string]bool)
 	var seen *told
-	for range 2 { // the first shows who waits
+	for range 2 { // the first shows which gangs wait
 		s, err := rerun.Scene(machines, record, waited, rerun.Delays{Fresh: binding, Waited: binding + rerun.Gather})
 		if err != nil {
 			t.Fatal(err)
@@ -128,8 +128,8 @@ func compared(t *testing.T, machines fleet.Fleet, record rerun.Record) rerun.Com
 	return rerun.Compare(out)
 }
 
-// A cluster that decides as the simulator does is told from it by nothing but its delays.
-func TestACopyIsTheSame(t *testing.T) {
+// A cluster that decides as the simulator does differs from it in nothing but delays.
+func TestPlay_PerfectCopyHasOnlyDelays(t *testing.T) {
 	fleet := machines(t)
 	c := compared(t, fleet, perfect(t, fleet))
 	if c.Starts != 50 || c.SameDomain != 50 || c.SameNodes != 50 || c.Overtaken != 0 || len(c.Differences) > 0 {
@@ -144,8 +144,8 @@ func TestACopyIsTheSame(t *testing.T) {
 	}
 }
 
-// What is otherwise is found, and said.
-func TestWhatIsOtherwiseIsSaid(t *testing.T) {
+// Differences are found, and reported.
+func TestPlay_ReportsDifferences(t *testing.T) {
 	fleet := machines(t)
 	for name, of := range map[string]struct {
 		change func(record *rerun.Record)
@@ -159,7 +159,7 @@ func TestWhatIsOtherwiseIsSaid(t *testing.T) {
 		"late": {func(record *rerun.Record) {
 			for i := range record.Runs {
 				record.Runs[i].Bound = record.Runs[i].Bound.Add(1200 * time.Millisecond)
-				if i%2 == 0 { // what the API takes for everybody is no difference
+				if i%2 == 0 { // an equal time of the API for all gangs is no difference
 					record.Runs[i].Bound = record.Runs[i].First
 				}
 			}
@@ -187,8 +187,8 @@ func TestWhatIsOtherwiseIsSaid(t *testing.T) {
 	}
 }
 
-// A record of a gang that was never whole cannot be played.
-func TestGangsForWhomTheFleetIsOpenedComeAtOnce(t *testing.T) {
+// Gangs that wait when the fleet is opened are submitted at that instant, in the order of their arrival.
+func TestScene_OpenedFleetSubmitsAtOnce(t *testing.T) {
 	fleet := machines(t)
 	record := perfect(t, fleet)
 	record.Opened = record.Begin.Add(time.Second)
@@ -206,7 +206,8 @@ func TestGangsForWhomTheFleetIsOpenedComeAtOnce(t *testing.T) {
 	}
 }
 
-func TestAGangThatWasNeverWholeIsRefused(t *testing.T) {
+// A record of a gang that was never whole cannot be played.
+func TestPlay_RefusesGangThatWasNeverWhole(t *testing.T) {
 	fleet := machines(t)
 	record := perfect(t, fleet)
 	record.Runs[3].Whole = time.Time{}
@@ -226,8 +227,9 @@ func pod(gang string, attempt, rank int, node string, phase corev1.PodPhase) *co
 	}
 }
 
-// A gang's instants are those of its first or last pod, each start on its own; what is told twice happened once.
-func TestTheRecorderSeesWholeGangs(t *testing.T) {
+// A gang's instants are those of its first or last pod, each start on its own; an event that is delivered twice
+// happened once.
+func TestRecorder_SeesWholeGangs(t *testing.T) {
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	clk := clocktesting.NewFakePassiveClock(begin)
 	recorder := rerun.NewRecorder(rerun.Plan{Gangs: []rerun.Gang{{Name: "g", Members: 2}}}, clk)

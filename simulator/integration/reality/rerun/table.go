@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Enough reports whether a comparison is what is asked of the simulator, and says what is missing: 99 of 100 gangs in the same domain,
-// nobody overtaken, and waits that differ by no more than a second and what the API takes at the 95th percentile.
+// Enough returns the requirements of the simulator that the comparisons miss: 99 of 100 gangs in the same domain, none
+// overtaken, and waits that differ by no more than a second and the time that the API takes at the 95th percentile.
 func Enough(all []Comparison) []string {
 	var missing []string
 	for _, c := range all {
@@ -49,7 +49,7 @@ func Table(all []Comparison) string {
 	return b.String()
 }
 
-// Latencies is what the API and the controllers took, in Markdown; times as in Table.
+// Latencies returns the times that the API and the controllers took, in Markdown; times as in Table.
 func Latencies(all []Comparison) string {
 	var b strings.Builder
 	b.WriteString(

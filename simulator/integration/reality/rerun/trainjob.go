@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lockstep-project/lockstep/simulator/trace"
-	"github.com/lockstep-project/lockstep/simulator/workload"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
+	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -18,7 +18,7 @@ const (
 	// clique is the level at which gangs have wishes, by its label: of the fleet a clique is a rack.
 	clique = "nvidia.com/gpu.clique"
 	gpus   = "nvidia.com/gpu"
-	// replicatedJob is what the runtime calls the job of its nodes.
+	// replicatedJob is the runtime's name of the job of its nodes.
 	replicatedJob = "node"
 )
 
@@ -80,7 +80,7 @@ type NodeEvent struct {
 	Node string
 }
 
-// Lost is the taint that lets a node be lost: whoever runs there is evicted by the taint manager at once, and nobody comes.
+// Lost returns the taint that lets a node be lost: its pods are evicted by the taint manager at once, and no new ones are bound.
 func Lost() corev1.Taint {
 	return corev1.Taint{Key: "simulator.lockstep.dev/lost", Effect: corev1.TaintEffectNoExecute}
 }

@@ -6,20 +6,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 )
 
-// Comparison holds replays against what real components did.
+// Comparison compares replays with real components.
 type Comparison struct {
 	Seed uint64
 	// Discipline is that of the queue in both worlds, Engine the simulator's engine.
 	Discipline, Engine string
-	// Startup is what the simulator is given.
+	// Startup is the simulator's input.
 	Startup Startup
 	// Observed, Plain and Spread are figures of the run, of the replay of the list, and of the replays of the list with Plan.Jitter.
 	Observed, Plain Figures
 	Spread          []Figures
-	// SameNodes and SameDomains are how many gangs of the plain replay were on the same nodes at their first start, and in the same racks.
+	// SameNodes and SameDomains are the numbers of gangs of the plain replay on the same nodes at their first start, and in the same
+	// racks.
 	SameNodes, SameDomains int
 	// Apart is the mean difference between the two waits of a gang, whatever its sign.
 	Apart time.Duration
@@ -32,7 +33,7 @@ type Figures struct {
 	SmallWaits Times
 	// Utilization is the percentage of the fleet's GPUs that gangs held on average within Window.
 	Utilization float64
-	// Evictions is how many runs ended before their time, Unfinished how many gangs did not end.
+	// Evictions is the number of runs that ended before their time, Unfinished that of gangs that did not end.
 	Evictions, Unfinished int
 }
 
@@ -64,7 +65,7 @@ func Compare(machines fleet.Fleet, observed, plain Course) Comparison {
 	return c
 }
 
-// unique returns the names, or what they are mapped to, sorted and each once.
+// unique returns the names, or their values in to if it is set, sorted and without duplicates.
 func unique(names []string, to map[string]string) []string {
 	out := slices.Clone(names)
 	for i, name := range out {
@@ -78,13 +79,14 @@ func unique(names []string, to map[string]string) []string {
 
 // The bounds within which the simulator has to be.
 const (
-	// MostOfWait is by how many percent the mean and the 95th percentile of the waits may differ.
+	// MostOfWait is the allowed difference of the mean and the 95th percentile of the waits, in percent.
 	MostOfWait = 10.0
-	// MostPoints is by how many percentage points utilization may differ.
+	// MostPoints is the allowed difference of utilization, in percentage points.
 	MostPoints = 1.0
 )
 
-// Missing says what keeps a comparison from what is required, one line each; none if nothing does. The simulator's figures are the means of Spread.
+// Missing lists the requirements that a comparison misses, one line each; none if it meets all. The simulator's figures
+// are the means of Spread.
 func (c Comparison) Missing() []string {
 	var out []string
 	miss := func(format string, args ...any) {
@@ -157,7 +159,7 @@ func (c Comparison) estimate(of func(Figures) float64) estimate {
 	return e
 }
 
-// percent returns by how many percent of the cluster's value the simulated one is larger; 0 if that is 0.
+// percent returns the excess of the simulated value over the cluster's, in percent of the latter; 0 if that is 0.
 func percent(cluster, simulated float64) float64 {
 	if cluster == 0 {
 		return 0

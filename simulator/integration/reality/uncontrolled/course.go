@@ -7,28 +7,28 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 )
 
-// Course is what became of a plan in one of the two worlds.
+// Course is the outcome of a plan in one of the two worlds.
 type Course struct {
 	// Fates are those of the gangs, in the order of the plan.
 	Fates []Fate
 	// Held are the GPU-seconds that gangs held within Window, Fleet those that there are.
 	Held, Fleet float64
-	// Evictions is how many runs ended before their time.
+	// Evictions is the number of runs that ended before their time.
 	Evictions int
 }
 
-// Fate is what became of a gang.
+// Fate is the outcome of a gang.
 type Fate struct {
 	// Submitted, Started and Ended are since the beginning: its submission, its first start (all members are bound), and its end. Started and Ended
 	// are negative for a gang that did not start or end.
 	Submitted, Started, Ended time.Duration
-	// Small says that it is a gang of one node without a deadline: it fits into what larger ones leave.
+	// Small is set for a gang of one node without a deadline: it fits into the room that larger ones leave.
 	Small bool
 	// Nodes are those of its first start, by rank.
 	Nodes []string
 }
 
-// awaited returns what is known of a gang's fate when it is submitted.
+// awaited returns a gang's fate as known at its submission.
 func awaited(g rerun.Gang) Fate {
 	return Fate{
 		Submitted: g.Submit,
@@ -44,7 +44,7 @@ func (f Fate) Wait() time.Duration { return f.Started - f.Submitted }
 // Completion returns the time from the submission to the end.
 func (f Fate) Completion() time.Duration { return f.Ended - f.Submitted }
 
-// never is the instant of what did not happen.
+// never is the instant of an event that did not happen.
 const never = time.Duration(-1)
 
 // Observed returns the course of a plan on real components, as a watcher saw it. begin is the instant of the first submission, fleet the number of
@@ -93,7 +93,7 @@ func held(gpus int, from, to time.Duration) float64 {
 	return float64(gpus) * max(to-max(from, 0), 0).Seconds()
 }
 
-// Unfinished returns how many gangs did not end.
+// Unfinished returns the number of gangs that did not end.
 func (c Course) Unfinished() int {
 	n := 0
 	for _, f := range c.Fates {

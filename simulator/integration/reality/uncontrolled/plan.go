@@ -15,7 +15,7 @@ const (
 	// same list differ by nearly twice as much in utilization (standard deviations of 0.4 to 1.3 points against 0.2 to 0.6), so that a bound of a
 	// point would say little.
 	Fleet = "h100-128"
-	// Gangs is how many gangs a plan has.
+	// Gangs is the number of gangs of a plan.
 	Gangs = 300
 	// Window is the time from the first submission over which utilization is compared. The queue is never empty in its second half.
 	Window = 5 * time.Minute
@@ -26,7 +26,7 @@ const (
 
 	arrivals = 2 * time.Minute
 	rack     = "fabric.topograph.run/tier-0"
-	// PerNode is how many GPUs a machine has.
+	// PerNode is the number of GPUs of a machine.
 	PerNode = 8
 	// stream and streamJitter separate the numbers that are drawn here from those of others with the same seed.
 	stream, streamJitter = 31, 32
@@ -82,8 +82,8 @@ func draw(chance *rand.Rand) rerun.Gang {
 	return g
 }
 
-// Jitter returns the plan with each submission moved by up to half a second, another way for each number. Whoever repeats a run of real users has
-// such differences at least, and reservations and evictions make large ones of them.
+// Jitter returns the plan with each submission moved by up to half a second, differently for each number. A repeated
+// run of real users has such differences at least, and reservations and evictions make large ones of them.
 func (p Plan) Jitter(number uint64) Plan {
 	const most = time.Second
 	chance := rand.New(rand.NewPCG(number, streamJitter))

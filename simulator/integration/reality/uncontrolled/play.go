@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/cost"
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
-	"github.com/lockstep-project/lockstep/simulator/scenario"
-	"github.com/lockstep-project/lockstep/simulator/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/trace"
 )
 
-// Scene returns the plan as the simulator plays it, with starts that take as long as was measured (cost.Settings.Startup).
-func Scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario, error) {
+// scene returns the plan as the simulator plays it, with starts that take as long as was measured (cost.Settings.Startup).
+func scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario, error) {
 	t := trace.Trace{Name: fmt.Sprintf("uncontrolled-%d", plan.Seed), Source: "synthetic", Synthetic: true}
 	for _, g := range plan.Gangs {
 		j := g.Job()
@@ -44,7 +44,7 @@ func Scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario
 func Play(
 	ctx context.Context, player engine.Engine, machines fleet.Fleet, plan Plan, startup Startup,
 ) (Course, error) {
-	s, err := Scene(machines, plan, startup)
+	s, err := scene(machines, plan, startup)
 	if err != nil {
 		return Course{}, err
 	}
@@ -58,10 +58,11 @@ func Play(
 	return w.course, nil
 }
 
-// replays is how many lists with Plan.Jitter are played: with a deviation of 5 % from one to the other the mean is within 1 % of that of all.
+// replays is the number of lists with Plan.Jitter that are played: with a deviation of 5 % from one to the other the mean is within 1 % of
+// that of all.
 const replays = 20
 
-// Predict returns what the simulator says of a plan: the figures of replays with Plan.Jitter.
+// Predict returns the simulator's prediction for a plan: the figures of replays with Plan.Jitter.
 func Predict(
 	ctx context.Context, player engine.Engine, machines fleet.Fleet, plan Plan, startup Startup,
 ) ([]Figures, error) {
@@ -109,7 +110,7 @@ func newWatch(s *scenario.Scenario, plan Plan, handover time.Duration) *watch {
 
 // Happens implements engine.Watcher.
 func (w *watch) Happens(e engine.Event) {
-	if e.Job == engine.Nobody {
+	if e.Job == engine.None {
 		return
 	}
 	i, now := w.at[e.Job], e.At
@@ -133,7 +134,7 @@ func (w *watch) Happens(e engine.Event) {
 	}
 }
 
-// stop counts what a gang held that runs, and notes that it runs no longer.
+// stop adds the capacity that a running gang held, and notes that the gang no longer runs.
 func (w *watch) stop(i int, now time.Duration) {
 	if from := w.began[i]; from != never {
 		w.course.Held += held(w.gangs[i].Members*w.gangs[i].GPUs, from+w.handover, now)

@@ -8,8 +8,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
 )
 
-// BenchmarkPlay_Quantum measures what coarse instants cost: mean waits of twenty replays of a plan, of all gangs and of those of one node without a
-// deadline, with the instants as they are, and with instants and run times of a second, of two and of four.
+// BenchmarkPlay_Quantum measures the effect of coarse instants: mean waits of twenty replays of a plan, of all gangs
+// and of those of one node without a deadline, with unchanged instants, and with instants and run times of a second, of
+// two and of four.
 //
 //	go test ./simulator/integration/reality/uncontrolled -run '^$' -bench Quantum -benchtime 1x
 func BenchmarkPlay_Quantum(b *testing.B) {

@@ -8,9 +8,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 )
 
-// Startup is what starts took on the idle cluster, at the median. Single and Gang are the time that a gang of one pod, and of more, held its nodes beyond
-// the run time of its pods: from its first binding to the end of its last pod, less that run time. Arrival is the time from the submission to the first
-// binding, Binding the part of it after the last pod was created.
+// Startup holds the times of starts on the idle cluster, at the median. Single and Gang are the time that a gang of one pod, and of more, held its nodes
+// beyond the run time of its pods: from its first binding to the end of its last pod, less that run time. Arrival is the time from the submission to the
+// first binding, Binding the part of it after the last pod was created.
 type Startup struct{ Single, Gang, Arrival, Binding time.Duration }
 
 // Handover is the time from the end of a gang to the first binding of one that waits for its nodes: changes are gathered before the binding.
@@ -21,7 +21,7 @@ func (s Startup) Handover() time.Duration {
 	return s.Binding + rerun.Gather
 }
 
-// Measure reads what starts took from the runs of gangs that did not wait.
+// Measure takes the duration of starts from the runs of gangs that did not wait.
 func Measure(gangs []rerun.Gang, begin time.Time, runs []rerun.Run) Startup {
 	var single, several, arrival, binding []time.Duration
 	for _, g := range gangs {

@@ -42,7 +42,7 @@ func Table(all []Comparison) string {
 	return b.String()
 }
 
-// Notes returns in Markdown what the simulator was given and where gangs were, a line for each comparison.
+// Notes returns in Markdown the simulator's inputs and the places of gangs, a line for each comparison.
 func Notes(all []Comparison) string {
 	var b strings.Builder
 	for _, c := range all {

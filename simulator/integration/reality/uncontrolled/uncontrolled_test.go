@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
-	"github.com/lockstep-project/lockstep/simulator/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
-	"github.com/lockstep-project/lockstep/simulator/schedulers"
+	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
 )
 
 func machines(tb testing.TB) fleet.Fleet {
@@ -83,7 +83,8 @@ func TestDraw_Contended(t *testing.T) {
 	}
 }
 
-// The shipped plugins in the stepped kube-scheduler do with a plan what the decision core does, evictions included: a replay says the same by both engines.
+// The shipped plugins in the stepped kube-scheduler treat a plan as the decision core does, evictions included: a
+// replay has the same results with both engines.
 func TestPlay_EnginesAgree(t *testing.T) {
 	plan, startup := uncontrolled.Draw(1), uncontrolled.Startup{Gang: time.Second}
 	direct := played(t, player(t, schedulers.Direct), plan, startup)
@@ -144,7 +145,8 @@ func TestObserved_ByHand(t *testing.T) {
 	}
 }
 
-// What starts take is the median of what gangs held their nodes beyond the run time; the simulator's published time times the factor is as long.
+// The time of a start is the median of the time that gangs held their nodes beyond the run time; the simulator's
+// published time times the factor is as long.
 func TestMeasure_ByHand(t *testing.T) {
 	begin := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
@@ -197,8 +199,8 @@ func TestPlay_CountsFromTheBinding(t *testing.T) {
 	}
 }
 
-// What is predicted is within the bounds of a run like the mean of the replays, and out of those of one in which all wait longer on an emptier fleet. A single
-// replay is no such run: the utilizations of two differ by more than a point.
+// The prediction is within the bounds of a run like the mean of the replays, and out of those of one in which all wait
+// longer on an emptier fleet. A single replay is no such run: the utilizations of two differ by more than a point.
 func TestMissing_SaysWhatDiffers(t *testing.T) {
 	plan := uncontrolled.Draw(2)
 	course := played(t, player(t, schedulers.Direct), plan, uncontrolled.Startup{})

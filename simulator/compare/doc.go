@@ -1,9 +1,0 @@
-// Package compare says which of several schedulers did better, from the scorecards of runs on the same inputs.
-//
-//	table, err := compare.Runs(cards)
-//
-// Runs are paired by their seed: both schedulers met the same submissions, so their difference is not blurred by how much
-// seeds differ. Of each number the table has the mean of the seeds, and the mean difference to the first scheduler with
-// Student's 95 % interval of the paired differences; how many seeds agree with its sign is the same told without any
-// assumption. Intervals are of one number each: of fifty numbers that do not differ, two or three will look as if they did.
-package compare

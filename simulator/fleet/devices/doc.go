@@ -1,6 +1,0 @@
-// Package devices knows what the DRA drivers of some machines publish: for each model the devices of one node, with the
-// attributes, capacities and counters that the drivers give them, and the DeviceClasses that the drivers install.
-//
-// Everything is a function of the model and the machine: the same on every machine and in every run. What a driver
-// makes up for each node (UUIDs, the ids of its rack) comes from the machine's name and labels.
-package devices

@@ -1,0 +1,108 @@
+package baseline
+
+import (
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology"
+)
+
+// The node of a member that has none yet.
+const nobody = -1
+
+// draft is a placement in progress: the nodes of the members so far, and the capacity left beside them.
+type draft struct {
+	ledger topology.Ledger
+	gang   topology.Gang
+	nodes  []int
+	// left is the free room of the nodes that the draft takes something of.
+	left map[int]topology.Capacity
+}
+
+// newDraft begins with the members that are placed already; their capacity is already taken from the ledger.
+func newDraft(l topology.Ledger, gang topology.Gang) *draft {
+	d := &draft{ledger: l, gang: gang, nodes: make([]int, len(gang.Members)), left: make(map[int]topology.Capacity)}
+	for rank, m := range gang.Members {
+		d.nodes[rank] = nobody
+		if m.Placed {
+			d.nodes[rank] = m.Node
+		}
+	}
+	return d
+}
+
+// waiting are the ranks that have no node, by shape.
+func (d *draft) waiting() [][]int {
+	ranks := make([][]int, len(d.gang.Shapes))
+	for rank, m := range d.gang.Members {
+		if d.nodes[rank] == nobody {
+			ranks[m.Shape] = append(ranks[m.Shape], rank)
+		}
+	}
+	return ranks
+}
+
+func (d *draft) free(node int) topology.Capacity {
+	if left, ok := d.left[node]; ok {
+		return left
+	}
+	return d.ledger.Free[node]
+}
+
+// room returns the number of further members of the shape that the node takes, at most the limit.
+func (d *draft) room(shape, node, limit int) int {
+	s := &d.gang.Shapes[shape]
+	if node < len(s.Barred) && s.Barred[node] != "" {
+		return 0
+	}
+	return times(d.free(node), s.Demand, limit)
+}
+
+// times returns the number of times that a demand fits, at most the limit.
+func times(free, demand topology.Capacity, limit int) int {
+	n := int64(limit)
+	for r, want := range demand {
+		if want <= 0 {
+			continue
+		}
+		if r >= len(free) || free[r] < want {
+			return 0
+		}
+		n = min(n, free[r]/want)
+	}
+	return int(n)
+}
+
+// put places a member; the node has room for it.
+func (d *draft) put(rank, node int) {
+	left, ok := d.left[node]
+	if !ok {
+		left = slices.Clone(d.ledger.Free[node])
+		d.left[node] = left
+	}
+	for r, want := range d.gang.Shapes[d.gang.Members[rank].Shape].Demand {
+		if want > 0 {
+			left[r] -= want
+		}
+	}
+	d.nodes[rank] = node
+}
+
+// fleet holds a policy's data of a tree, which never changes.
+type fleet struct {
+	tree *topology.Tree
+	// numbers are the nodes' numbers, ascending; vacant ones are left out.
+	numbers []int
+}
+
+// of returns the nodes of the tree, made once.
+func (f *fleet) of(tree *topology.Tree) []int {
+	if f.tree != tree {
+		f.tree, f.numbers = tree, f.numbers[:0]
+		for node := range tree.Len() {
+			if tree.Node(node) != "" {
+				f.numbers = append(f.numbers, node)
+			}
+		}
+	}
+	return f.numbers
+}

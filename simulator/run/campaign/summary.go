@@ -1,0 +1,197 @@
+package campaign
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lockstep-project/lockstep/simulator/score/compare"
+	"github.com/lockstep-project/lockstep/simulator/score/compare/criteria"
+)
+
+// judged holds the verdict of a contest about a criterion.
+type judged struct {
+	contest string
+	criteria.Finding
+}
+
+// summary is the verdict that the document opens with: for each criterion the contests in which Lockstep misses it, then the others.
+func (d *Document) summary(b *strings.Builder) {
+	var contests []contest
+	for _, c := range d.contests {
+		if c.table.Allocation == nil {
+			contests = append(contests, c)
+		}
+	}
+	if len(contests) == 0 {
+		return
+	}
+	all := make([][]judged, len(criteria.All()))
+	for i, criterion := range criteria.All() {
+		for _, c := range contests {
+			all[i] = append(all[i], judged{c.name, criterion.Judge(c.table, roles())})
+		}
+	}
+	b.WriteString("## Who wins where\n\n")
+	b.WriteString(totals(contests, all))
+	for i, criterion := range criteria.All() {
+		section(b, criterion, all[i])
+	}
+	matrix(b, contests, all)
+	why(b, contests)
+}
+
+// totals counts the misses of each criterion.
+func totals(contests []contest, all [][]judged) string {
+	var rows strings.Builder
+	losing, surely := make(map[string]bool), make(map[string]bool)
+	for i, criterion := range criteria.All() {
+		missed, significant, judgments := 0, 0, 0
+		for _, j := range all[i] {
+			if j.Mark != criteria.Open {
+				judgments++
+			}
+			if j.Mark == criteria.Missed {
+				missed++
+				losing[j.contest] = true
+			}
+			if j.Mark == criteria.Missed && j.Significant() {
+				significant++
+				surely[j.contest] = true
+			}
+		}
+		fmt.Fprintf(&rows, "| %s | %d | %d | %d |\n", criterion.Title, judgments, missed, significant)
+	}
+	return fmt.Sprintf(
+		"**In %d of %d contests Lockstep misses at least one of the four figures that decide, in %d of them significantly.**\n"+
+			"The most important figure is the first. A difference is significant if it is no chance with a confidence of 95 %%, by the procedure\n"+
+			"that is described below. A rival with fewer seeds is held against Lockstep's figure of the same seeds.\n\n"+
+			"| figure | contests judged | missed | of them significantly |\n|---|--:|--:|--:|\n",
+		len(losing),
+		len(contests),
+		len(surely),
+	) +
+		rows.String() + "\n"
+}
+
+// section lists the contests of a criterion, losses first.
+func section(b *strings.Builder, c criteria.Criterion, all []judged) {
+	var missed []judged
+	var met, open []string
+	for _, j := range all {
+		switch j.Mark {
+		case criteria.Missed:
+			missed = append(missed, j)
+		case criteria.Met:
+			met = append(met, j.contest)
+		case criteria.Open:
+			open = append(open, j.contest)
+		}
+	}
+	slices.SortStableFunc(missed, func(x, y judged) int {
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(lead(y), lead(x)))
+	})
+	fmt.Fprintf(b, "**%s.** Lockstep's %s.\n\n", capital(c.Title), c.Demand)
+	for _, j := range missed {
+		fmt.Fprintf(
+			b,
+			"* Missed in %s: %s against %s of %s, %s.\n",
+			j.contest,
+			figure(c, j.Ours),
+			figure(c, j.Theirs),
+			j.Reference,
+			gap(c, j),
+		)
+	}
+	list(b, "Met in", met)
+	list(b, "Not judged, because no such rival played, in", open)
+	b.WriteString("\n")
+}
+
+// list is a line of names, if there are any.
+func list(b *strings.Builder, what string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(b, "* %s %d: %s.\n", what, len(names), strings.Join(names, ", "))
+	}
+}
+
+// rank puts significant losses before others.
+func rank(j judged) int {
+	if j.Significant() {
+		return 0
+	}
+	return 1
+}
+
+// lead is by which part of its own figure a reference is ahead.
+func lead(j judged) float64 {
+	if j.Theirs == 0 {
+		return math.Inf(1)
+	}
+	return math.Abs(j.Ours-j.Theirs) / j.Theirs
+}
+
+// figure is a number with its unit.
+func figure(c criteria.Criterion, value float64) string { return number(value*c.Scale) + " " + c.Unit }
+
+// gap describes the amount by which ours is worse, and its significance.
+func gap(c criteria.Criterion, j judged) string {
+	by := number(math.Abs(j.Ours-j.Theirs) * c.Scale)
+	if c.Higher {
+		return by + " percentage points lower (" + proof(j.Verdict) + ")"
+	}
+	text := by + " " + c.Unit
+	if share := lead(j); !math.IsInf(share, 0) {
+		const percent = 100
+		text += fmt.Sprintf(" or %s %%", number(percent*share))
+	}
+	return text + " longer (" + proof(j.Verdict) + ")"
+}
+
+// proof returns the conclusion from a difference for other seeds.
+func proof(v compare.Verdict) string {
+	switch v {
+	case compare.Better, compare.Worse:
+		return "significant"
+	case compare.BetterOnce, compare.WorseOnce:
+		return "one seed, which proves nothing"
+	case compare.Equal, compare.Unclear, compare.NoVerdict:
+	}
+	return "not significant"
+}
+
+// matrix is the table of all contests and criteria.
+func matrix(b *strings.Builder, contests []contest, all [][]judged) {
+	b.WriteString("| contest |")
+	for _, c := range criteria.All() {
+		fmt.Fprintf(b, " %s (%s) |", c.Title, c.Unit)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
+	for at, contest := range contests {
+		fmt.Fprintf(b, "| %s |", contest.name)
+		for i, c := range criteria.All() {
+			b.WriteString(" " + judgment(c, all[i][at]) + " |")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(
+		"\n✗ missed, and the difference is significant; (✗) missed, and the difference may be chance; ✓ met; – no such rival played. " +
+			"Behind it\nLockstep's figure, and that of the rival that is hardest to match.\n\n",
+	)
+}
+
+// judgment is a cell of the matrix.
+func judgment(c criteria.Criterion, j judged) string {
+	mark := "✓"
+	switch {
+	case j.Mark == criteria.Open:
+		return "–"
+	case j.Mark == criteria.Missed && j.Significant():
+		mark = "✗"
+	case j.Mark == criteria.Missed:
+		mark = "(✗)"
+	}
+	return fmt.Sprintf("%s %s, %s %s", mark, number(j.Ours*c.Scale), j.Reference, number(j.Theirs*c.Scale))
+}

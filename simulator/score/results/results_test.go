@@ -1,0 +1,473 @@
+package results_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/lockstep-project/lockstep/simulator/engine"
+	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
+	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
+	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
+	"github.com/lockstep-project/lockstep/simulator/score/measure"
+	"github.com/lockstep-project/lockstep/simulator/score/results"
+)
+
+// played is a scene of 40 jobs on the default fleet, and a story about it that has every kind of event.
+func played(t *testing.T) (*scenario.Scenario, []engine.Event) {
+	t.Helper()
+	f, err := fleet.Open("gb200-72")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := trace.Trace{Name: "forty", Source: "this test", Synthetic: true}
+	for i := range 40 {
+		work.Jobs = append(work.Jobs, trace.Job{
+			ID: fmt.Sprintf("job-%02d", i), Tenant: "research",
+			Submit: time.Duration(i) * time.Minute, Duration: time.Hour,
+			Podsets: []trace.Podset{{Count: 1 + i%3, GPUs: 4}},
+		})
+	}
+	s, err := importer.New(f, work, scenario.Options{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := engine.Event{Job: engine.None, Running: engine.None}
+	var story []engine.Event
+	tell := func(at time.Duration, kind engine.Kind, job int, nodes ...int) *engine.Event {
+		e := none
+		e.At, e.Kind, e.Job, e.Nodes = at, kind, job, nodes
+		story = append(story, e)
+		return &story[len(story)-1]
+	}
+	for i := range s.Jobs {
+		at := s.Jobs[i].Submit
+		tell(at, engine.Submitted, i)
+		tell(at, engine.Refused, i)
+		tell(at, engine.Kept, i, i, i+1).From = at + time.Hour
+		tell(at+1, engine.Kept, i, i).From = scenario.Forever
+		tell(at+1500*time.Millisecond, engine.Started, i, slices.Repeat([]int{i}, len(s.Jobs[i].Gang.Members))...)
+		tell(at+2*time.Second, engine.NodesFailed, engine.None, i)
+		tell(at+2*time.Second, engine.Disrupted, i)
+		tell(at+3*time.Second, engine.NodesReturned, engine.None, i)
+	}
+	return s, story
+}
+
+func card() measure.Scorecard {
+	return measure.Scorecard{Scheduler: "lockstep", Engine: "direct", Commit: "abc", Seed: 7}
+}
+
+// write plays a story into a directory.
+func write(dir string, s *scenario.Scenario, story []engine.Event, o results.Options, last measure.Scorecard) error {
+	o.Card = card()
+	run, err := results.Create(dir, s, o)
+	if err != nil {
+		return err
+	}
+	for _, e := range story {
+		run.Happens(e)
+		run.Decides(engine.Decision{Took: time.Second})
+	}
+	return run.Finish(last, func(w io.Writer) error {
+		_, err := io.WriteString(w, "<!doctype html>")
+		return err
+	})
+}
+
+// read are the events of a result, and the error that ended them.
+func read(t *testing.T, r *results.Result) ([]engine.Event, error) {
+	t.Helper()
+	var events []engine.Event
+	for e, err := range r.Events() {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+func TestOpen_ReadsBackWhatWasWritten(t *testing.T) {
+	s, story := played(t)
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("plain=%t", plain), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "deep", "result")
+			whole := card()
+			whole.Gangs.Submitted = 40
+			if err := write(dir, s, story, results.Options{Plain: plain}, whole); err != nil {
+				t.Fatal(err)
+			}
+			r, err := results.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(whole, r.Card); diff != "" {
+				t.Error(diff)
+			}
+			events, err := read(t, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(story, events); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(results.Outlined(s), r.Scene); diff != "" {
+				t.Error(diff)
+			}
+			if html, err := os.ReadFile(filepath.Join(dir, results.ReportFile)); err != nil || len(html) == 0 {
+				t.Errorf("report: %q, %v", html, err)
+			}
+		})
+	}
+}
+
+func TestOutlined_NamesWhatEventsNumber(t *testing.T) {
+	s, _ := played(t)
+	o := results.Outlined(s)
+	if len(o.Nodes) != 74 || len(o.Jobs) != 40 || o.Load != 1 || o.Seed != 7 || !o.Synthetic {
+		t.Errorf("%d nodes, %d jobs, load %g, seed %d, synthetic %t",
+			len(o.Nodes), len(o.Jobs), o.Load, o.Seed, o.Synthetic)
+	}
+	for i, node := range o.Nodes {
+		if s.Ledger.Tree.Node(i) != node.Name || len(node.Domains) != len(o.Levels) {
+			t.Errorf("node %d: %+v", i, node)
+		}
+	}
+	if j := o.Jobs[2]; j.ID != "job-02" || j.Members != 3 || j.Accelerators != 12 || j.Submit != 120 ||
+		j.Duration != 3600 {
+		t.Errorf("job 2: %+v", j)
+	}
+}
+
+func TestCreate_EqualRunsGiveEqualBytes(t *testing.T) {
+	s, story := played(t)
+	var seen [2]map[string][]byte
+	for i := range seen {
+		disk := newMemory(1 << 30)
+		if err := write("out", s, story, results.Options{Disk: disk}, card()); err != nil {
+			t.Fatal(err)
+		}
+		seen[i] = disk.files
+	}
+	if !maps.EqualFunc(seen[0], seen[1], slices.Equal) {
+		t.Error("the same run twice wrote other bytes")
+	}
+	if mtime := seen[0]["out/events.jsonl.gz"][4:8]; !slices.Equal(mtime, []byte{0, 0, 0, 0}) {
+		t.Errorf("the header of the log has a time: %v", mtime)
+	}
+}
+
+func TestEvents_LinesAreShort(t *testing.T) {
+	s, story := played(t)
+	disk := newMemory(1 << 30)
+	if err := write("out", s, story[:8], results.Options{Disk: disk, Plain: true}, card()); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"t":0,"kind":"submitted","job":0}
+{"t":0,"kind":"refused","job":0}
+{"t":0,"kind":"kept","job":0,"nodes":[0,1],"from":3600}
+{"t":0.000000001,"kind":"kept","job":0,"nodes":[0],"from":null}
+{"t":1.5,"kind":"started","job":0,"nodes":[0]}
+{"t":2,"kind":"nodes-failed","nodes":[0]}
+{"t":2,"kind":"disrupted","job":0}
+{"t":3,"kind":"nodes-returned","nodes":[0]}
+`
+	if diff := cmp.Diff(want, string(disk.files["out/events.jsonl"])); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEvents_SurviveARoundTrip is about instants above all: they have to be restored to the nanosecond.
+func TestEvents_SurviveARoundTrip(t *testing.T) {
+	s, _ := played(t)
+	rapid.Check(t, func(t *rapid.T) {
+		var story []engine.Event
+		for range rapid.IntRange(0, 20).Draw(t, "events") {
+			e := engine.Event{
+				At:   time.Duration(rapid.Int64Range(0, int64(scenario.Forever)-1).Draw(t, "at")),
+				Kind: rapid.SampledFrom([]engine.Kind{engine.Started, engine.Kept, engine.Ended}).Draw(t, "kind"),
+				Job:  rapid.IntRange(-1, 39).Draw(t, "job"), Running: engine.None,
+			}
+			if e.Kind == engine.Kept {
+				e.From = time.Duration(rapid.Int64Range(0, int64(scenario.Forever)).Draw(t, "from"))
+			}
+			if nodes := rapid.SliceOf(rapid.IntRange(0, 73)).Draw(t, "nodes"); len(nodes) > 0 {
+				e.Nodes = nodes
+			}
+			story = append(story, e)
+		}
+		disk := newMemory(1 << 30)
+		if err := write("out", s, story, results.Options{Disk: disk}, card()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := results.OpenOn(disk, "out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []engine.Event
+		for e, err := range r.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, e)
+		}
+		if diff := cmp.Diff(story, events); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// TestCreate_DiskFullAtAnyByte lets the disk be full after each number of bytes that a run can write: the result is
+// then never taken for a whole one, and a reader gets the written part or a reason.
+func TestCreate_DiskFullAtAnyByte(t *testing.T) {
+	s, story := played(t)
+	long := slices.Repeat(story, 18) // long enough for the log to be saved in between
+	enough := newMemory(1 << 30)
+	if err := write("out", s, long, results.Options{Disk: enough, Plain: true}, card()); err != nil {
+		t.Fatal(err)
+	}
+	needed := 1<<30 - enough.room
+	for room := 0; room < needed; room += 1 + needed/61 {
+		disk, told := newMemory(room), 0
+		err := write("out", s, long, results.Options{Disk: disk, Plain: true, Failed: func(error) { told++ }}, card())
+		var failed *results.WriteError
+		if !errors.As(err, &failed) || !errors.Is(err, syscall.ENOSPC) || badinput.Is(err) {
+			t.Fatalf("%d bytes of room: %v", room, err)
+		}
+		if !strings.Contains(err.Error(), failed.File) || !strings.Contains(err.Error(), "make room") || told > 1 {
+			t.Errorf("%d bytes of room: told %d times: %v", room, told, err)
+		}
+		if left := disk.left(); len(left) > 0 {
+			t.Errorf("%d bytes of room: %v are left", room, left)
+		}
+		r, err := results.OpenOn(disk, "out")
+		if err != nil {
+			if !badinput.Is(err) {
+				t.Errorf("%d bytes of room: %v", room, err)
+			}
+			continue
+		}
+		if r.Card.Partial == "" {
+			t.Fatalf("%d bytes of room of %d: taken for a whole result", room, needed)
+		}
+		events, err := read(t, r)
+		if err != nil || len(events) > len(long) {
+			t.Fatalf("%d bytes of room: %d events, %v", room, len(events), err)
+		}
+		clone := cmp.Transformer("nil", func(n []int) []int { return slices.Clone(n) })
+		if diff := cmp.Diff(long[:len(events)], events, clone); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+func TestCreate_FailureCancelsTheRun(t *testing.T) {
+	s, story := played(t)
+	disk := newMemory(1 << 30)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card(), Plain: true, Failed: cancel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.room = 1000
+	for ctx.Err() == nil {
+		run.Happens(story[0])
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, syscall.ENOSPC) {
+		t.Error(cause)
+	}
+	disk.room = 1 << 20 // room is made; the log has a hole all the same
+	if err := run.Finish(card(), nil); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("finished with %v", err)
+	}
+	r, err := results.OpenOn(disk, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r.Card.Partial, "events.jsonl") {
+		t.Errorf("partial because %q", r.Card.Partial)
+	}
+}
+
+func TestOpen_KilledRunIsPartialAndReadable(t *testing.T) {
+	s, story := played(t)
+	disk := newMemory(1 << 30)
+	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := slices.Repeat(story, 60)
+	for _, e := range told {
+		run.Happens(e)
+	}
+	// No Finish: the process has died.
+	r, err := results.OpenOn(disk, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Card.Partial != results.Unfinished {
+		t.Errorf("partial because %q", r.Card.Partial)
+	}
+	events, err := read(t, r)
+	if err != nil || len(events) < len(told)/2 {
+		t.Fatalf("%d of %d events, %v", len(events), len(told), err)
+	}
+	if diff := cmp.Diff(told[:len(events)], events); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOpen_CanceledRunSaysWhy(t *testing.T) {
+	s, story := played(t)
+	dir := t.TempDir()
+	last := card()
+	last.Partial = "interrupted at 3h20m of virtual time"
+	if err := write(dir, s, story[:100], results.Options{}, last); err != nil {
+		t.Fatal(err)
+	}
+	r, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, err := read(t, r); err != nil || len(events) != 100 || r.Card.Partial != last.Partial {
+		t.Errorf("%d events, %v, partial because %q", len(events), err, r.Card.Partial)
+	}
+}
+
+func TestFinish_FailedReportLeavesPartialMark(t *testing.T) {
+	s, _ := played(t)
+	disk := newMemory(1 << 30)
+	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = run.Finish(card(), func(io.Writer) error { return errors.New("no such chart") })
+	if err == nil || !strings.Contains(err.Error(), "report.html") {
+		t.Errorf("finished with %v", err)
+	}
+	if r, err := results.OpenOn(disk, "out"); err != nil || r.Card.Partial == "" {
+		t.Errorf("partial because %q, %v", r.Card.Partial, err)
+	}
+	if _, there := disk.files["out/report.html"]; there {
+		t.Error("half a report is there")
+	}
+}
+
+func TestCreate_ReplacesEarlierResult(t *testing.T) {
+	s, story := played(t)
+	dir := t.TempDir()
+	if err := write(dir, s, story, results.Options{Plain: true}, card()); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Create(dir, s, results.Options{Card: card()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := results.Open(dir); err != nil || r.Card.Partial == "" {
+		t.Errorf("begun anew, the result is not partial: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, results.ReportFile)); err == nil {
+		t.Error("the earlier report is still there")
+	}
+	if err := run.Finish(card(), nil); err != nil {
+		t.Fatal(err)
+	}
+	r, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, err := read(t, r); err != nil || len(events) != 0 {
+		t.Errorf("%d events of the earlier run are there, %v", len(events), err)
+	}
+}
+
+func TestCreate_RefusesForeignDirectories(t *testing.T) {
+	s, _ := played(t)
+	for _, tc := range []struct{ name, file, text, want string }{
+		{"somebody's file", "thesis.tex", "x", "thesis.tex"},
+		{"somebody's file of a common name", "scorecard.json", `{"score": 3}`, "not those of an earlier result"},
+		{"a log without a scorecard", "events.jsonl", "mine", "not those of an earlier result"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, tc.file), []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := results.Create(dir, s, results.Options{Card: card()})
+			if !badinput.Is(err) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("got %v", err)
+			}
+			if text, err := os.ReadFile(filepath.Join(dir, tc.file)); err != nil || string(text) != tc.text {
+				t.Errorf("the file is now %q, %v", text, err)
+			}
+		})
+	}
+	t.Run("a file instead of a directory", func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "out")
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := results.Create(name, s, results.Options{Card: card()}); !badinput.Is(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestOpen_RefusesWhatIsNoResult(t *testing.T) {
+	s, story := played(t)
+	written := func(change func(dir string)) string {
+		dir := t.TempDir()
+		if err := write(dir, s, story, results.Options{Plain: true}, card()); err != nil {
+			t.Fatal(err)
+		}
+		change(dir)
+		return dir
+	}
+	overwrite := func(name, text string) string {
+		return written(func(dir string) {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	for _, tc := range []struct{ name, dir, want string }{
+		{"nothing there", filepath.Join(t.TempDir(), "nowhere"), "there is no such directory"},
+		{"empty", t.TempDir(), "has no scorecard.json"},
+		{"no JSON", overwrite("scorecard.json", "{"), "scorecard.json"},
+		{"no scheduler", overwrite("scorecard.json", "{}"), "names no scheduler"},
+		{"no scene", written(func(dir string) { _ = os.Remove(filepath.Join(dir, "scene.json")) }), "run it again"},
+		{"broken scene", overwrite("scene.json", "[]"), "scene.json"},
+		{"not a line", overwrite("events.jsonl", "{\"t\":1,\"kind\":\"ended\",\"job\":1}\nnonsense\n"), "events.jsonl:2"},
+		{"cut off though it should be whole", overwrite("events.jsonl", `{"t":1,"ki`), "events.jsonl:1"},
+		{"a job that is not there", overwrite("events.jsonl", "{\"t\":1,\"kind\":\"ended\",\"job\":40}\n"), "no job 40"},
+		{"a node that is not there", overwrite("events.jsonl", "{\"t\":1,\"kind\":\"started\",\"nodes\":[74]}\n"), "no node 74"},
+		{"no instant", overwrite("events.jsonl", "{\"kind\":\"ended\"}\n"), "without its instant"},
+		{"an instant that is none", overwrite("events.jsonl", "{\"t\":1e99,\"kind\":\"ended\"}\n"), "instant"},
+		{"a field of another format", overwrite("events.jsonl", "{\"t\":1,\"kind\":\"ended\",\"pod\":2}\n"), "pod"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, err := results.Open(tc.dir)
+			if err == nil {
+				_, err = read(t, r)
+			}
+			if !badinput.Is(err) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
