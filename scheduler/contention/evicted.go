@@ -10,7 +10,7 @@ import (
 // were evicted since. Older ones are forgotten when the unit is evicted again.
 //
 // An eviction is a Preempted action that names the unit, or a unit of its elastic gang, as a victim: by preemption, or
-// since it passed a lease whose owner starts (basic rule 3b). DESIGN.md lists the departures that do not count. Their
+// since it passed a lease whose owner starts (basic rule 3b). DECISIONS.md lists the departures that do not count. Their
 // number within a day limits further evictions (Terms.MaxPerDay).
 type Evictions struct {
 	// At holds their instants in seconds, ascending.

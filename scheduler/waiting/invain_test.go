@@ -43,3 +43,34 @@ func evicts(out waiting.Outcome, victim contention.ID) bool {
 		func(p contention.Preempted) bool { return slices.Contains(p.Victims, victim) },
 	)
 }
+
+// A unit that passed a lease is evicted for its owner, and the lease stays as it is. The state is written for the eviction: a new
+// leader must not evict the unit a second time on the day.
+func TestQueue_EvictionIsAChangeOfTheState(t *testing.T) {
+	const insists = int32(1_000_000) // lower ones have a price, and do not evict who passed
+	f := newStill(t, 2)
+	ofPriority := func(name string, p int32) {
+		f.groups[types.NamespacedName{Namespace: "team", Name: name}].Spec.Priority = &p
+	}
+	f.runs("ends", "8", time.Hour, 0)
+	ofPriority("ends", insists)
+	large := f.group("large", 2)
+	ofPriority("large", insists)
+	f.asks(large, "8")
+	f.runs("passes", "8", 48*time.Hour, 1)[0].Spec.TerminationGracePeriodSeconds = new(int64(60))
+	f.queue.Started("team/passes", []string{f.nodes[1].Node().Name})
+	f.clock.Step(30 * time.Minute)
+	if out := f.asks(large, "8"); len(out.Preempted) > 0 {
+		t.Fatalf("half an hour before its instant: %+v", out.Preempted)
+	}
+	f.clock.Step(30*time.Minute - 30*time.Second)
+	f.pass(time.Second) // the instant of the eviction is due
+	before := f.queue.Changes()
+	out := f.asks(large, "8")
+	if !evicts(out, "team/passes") || out.Lease == nil {
+		t.Fatalf("the owner of the lease evicts nothing: %+v", out)
+	}
+	if f.queue.Changes() == before {
+		t.Error("nothing is written for an eviction")
+	}
+}

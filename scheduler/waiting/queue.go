@@ -221,6 +221,8 @@ func (q *Queue) act(x *Question, action contention.Action) {
 	case contention.Released:
 		q.changes++
 		q.atlas.released(a.Lease.Owner)
+	case contention.Preempted: // a unit is evicted once a day
+		q.changes++
 	case contention.Rechecks:
 		q.recheck(a.At)
 	}

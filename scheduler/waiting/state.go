@@ -89,7 +89,7 @@ func (q *Queue) Restore(s State) {
 	}
 }
 
-// Changes counts the changes to leases since the beginning: a state is worth writing if it has changed.
+// Changes counts the changes to leases, and the evictions, since the beginning: a state is worth writing if it has changed.
 func (q *Queue) Changes() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
