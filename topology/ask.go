@@ -43,15 +43,10 @@ func newAsk(l Ledger, g Gang, r rules) *ask {
 			a.labels = append(a.labels, level)
 		}
 	}
-	for _, m := range g.Members {
-		if m.Placed {
-			if a.placedOn == nil {
-				a.placedOn = make(map[int]int)
-			}
-			a.placedOn[m.Node]++
-		}
+	if r.running {
+		a.placedOn = g.placedOn()
 	}
-	all := kinds(g)
+	all := l.Tree.kinds(g)
 	main := mostNumerous(all)
 	if g.Segment.Size > 0 {
 		a.segments = group(g, main.ranks)
@@ -68,6 +63,20 @@ func newAsk(l Ledger, g Gang, r rules) *ask {
 		}
 	}
 	return a
+}
+
+// placedOn counts the running members by node; nil for none.
+func (g Gang) placedOn() map[int]int {
+	var on map[int]int
+	for _, m := range g.Members {
+		if m.Placed {
+			if on == nil {
+				on = make(map[int]int)
+			}
+			on[m.Node]++
+		}
+	}
+	return on
 }
 
 // mainFirst puts the main kind before the others.

@@ -6,11 +6,13 @@ import "fmt"
 // levels for single nodes.
 type rules struct {
 	required, preferred, segment, spread, spares int
+	// running is set if a member of the gang runs.
+	running bool
 }
 
 // check returns the first fault of a question that does not depend on the fleet's state, and resolves the levels.
 func check(l Ledger, g Gang) (rules, error) {
-	c := &checker{l, g}
+	c := &checker{l: l, g: g}
 	for _, find := range []func() error{c.ledger, c.members, c.shapes, c.numbers} {
 		if err := find(); err != nil {
 			return rules{}, err
@@ -20,6 +22,7 @@ func check(l Ledger, g Gang) (rules, error) {
 	if err != nil {
 		return rules{}, err
 	}
+	r.running = c.running
 	if err := c.box(&r); err != nil {
 		return rules{}, err
 	}
@@ -53,6 +56,8 @@ func (c *checker) spares(r rules) error {
 type checker struct {
 	l Ledger
 	g Gang
+	// running is set by members if one of them runs.
+	running bool
 }
 
 func (c *checker) fail(cause error, hint, format string, args ...any) error {
@@ -102,7 +107,9 @@ func (c *checker) members() error {
 	if len(c.g.Members) == 0 {
 		return c.fail(ErrNoMembers, "", "no members")
 	}
-	for _, m := range c.g.Members {
+	for i := range c.g.Members { // without copies, since there may be 100,000 of them
+		m := &c.g.Members[i]
+		c.running = c.running || m.Placed
 		if m.Shape < 0 || m.Shape >= len(c.g.Shapes) {
 			return c.fail(ErrShape, "", "shape %d of member %s", m.Shape, m.Name)
 		}

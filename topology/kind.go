@@ -5,18 +5,14 @@ import "slices"
 // kind is the members that can stand for each other: those of one shape, or of several shapes that do not differ.
 type kind struct {
 	shape Shape
-	// ranks of the members, ascending.
+	// ranks of the members, ascending. They are not written: those of several gangs may be the same memory.
 	ranks []int
 }
 
 // kinds sorts the members by shape, in order of their first rank.
 func kinds(g Gang) []kind {
 	if len(g.Shapes) == 1 && len(g.Members) > 0 {
-		ranks := make([]int, len(g.Members))
-		for rank := range ranks {
-			ranks[rank] = rank
-		}
-		return []kind{{g.Shapes[0], ranks}}
+		return []kind{{g.Shapes[0], ascending(len(g.Members))}}
 	}
 	found := make([]kind, 0, min(len(g.Shapes), len(g.Members)))
 	of := make([]int, len(g.Shapes))
@@ -36,6 +32,30 @@ func kinds(g Gang) []kind {
 		k.ranks = append(k.ranks, rank)
 	}
 	return found
+}
+
+// kinds are those of the gang, with ranks in memory that the tree retains if all members are of one shape.
+func (t *Tree) kinds(g Gang) []kind {
+	if len(g.Shapes) != 1 || len(g.Members) == 0 {
+		return kinds(g)
+	}
+	n := len(g.Members)
+	all := t.ranks.Load()
+	if all == nil || len(*all) < n {
+		longer := ascending(n)
+		all = &longer
+		t.ranks.Store(all)
+	}
+	return []kind{{g.Shapes[0], (*all)[:n:n]}}
+}
+
+// ascending returns the numbers from 0 to n-1.
+func ascending(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // mostNumerous returns the kind with most members, the first of equal ones.

@@ -101,48 +101,27 @@ func (a *ask) tableIn(l Ledger) *subtreeTable {
 
 // cost returns the domains that a placement uses at each level, and its total cost.
 func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
-	groups, numbers := a.ledger.Tree.layout().groups, a.ledger.Tree.layout().numbers
-	levels, total := make([]Use, len(groups)), int64(0)
-	at := make([]int32, len(p.nodes))
-	for l, group := range groups {
-		for i, node := range p.nodes {
-			at[i] = group[node]
+	ls := a.ledger.Tree.layout()
+	levels, total := make([]Use, len(ls.groups)), int64(0)
+	byNode := runsOf(p.nodes)
+	runs, memory := byNode, byNode
+	if ls.crossed() {
+		memory = make([]run, len(byNode))
+	}
+	nodes := len(ls.groups) - 1
+	for l, group := range slices.Backward(ls.groups) {
+		switch {
+		case l == nodes: // byNode is of them
+		case ls.crossed(): // an inner domain may be in several outer ones
+			runs = merged(memory[:0], byNode, group)
+		default:
+			runs = merged(memory[:0], runs, group)
 		}
-		used := distinct(at, numbers)
+		used := distinct(runs, group, ls.numbers)
 		levels[l] = Use{
-			Domains: used, Least: min(p.least[l], used), Cost: weights[l] * a.gang.Communication.edges(at),
+			Domains: used, Least: min(p.least[l], used), Cost: weights[l] * a.gang.Communication.edges(runs, group),
 		}
 		total += levels[l].Cost
 	}
 	return levels, total
-}
-
-// distinct returns the number of different places, which are less than numbers.
-func distinct(at []int32, numbers int) int {
-	const few, dense = 16, 8 // up to few are compared with each other; a bit per number pays from one place in dense on
-	n := 0
-	switch {
-	case len(at) <= few:
-		for i, place := range at {
-			if !slices.Contains(at[:i], place) {
-				n++
-			}
-		}
-	case len(at) < numbers/dense:
-		used := make(map[int32]struct{})
-		for i, place := range at {
-			if i == 0 || place != at[i-1] {
-				used[place] = struct{}{}
-			}
-		}
-		n = len(used)
-	default:
-		used := make([]bool, numbers)
-		for _, place := range at {
-			if !used[place] {
-				used[place], n = true, n+1
-			}
-		}
-	}
-	return n
 }

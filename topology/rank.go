@@ -35,7 +35,7 @@ func (s *solver) ranked(t trace) []int {
 		places := make([]int, 0, len(k.ranks))
 		for _, spot := range t.spots {
 			for range t.members(spot, i) {
-				places = append(places, spot.node)
+				places = append(places, int(spot.node))
 			}
 		}
 		ranks := k.ranks
@@ -85,7 +85,7 @@ func (r *ranking) order(spots []spot) {
 	if len(r.turn) == 0 {
 		return
 	}
-	paths := make(map[int][]int, len(spots))
+	paths := make(map[int32][]int, len(spots))
 	for _, s := range spots {
 		var path []int
 		for v := r.lay.leaves[s.node]; v >= 0; v = r.lay.vertices[v].parent {

@@ -7,11 +7,12 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// spot is members on one node. Without pointers, since the largest gangs have 100,000 of them.
+// spot is members on one node. Small and without pointers, since the largest gangs have 100,000 of them.
 type spot struct {
-	node int
-	// at indexes the first of the counts of its kinds in the trace's memory, the main one first.
-	at int
+	node int32
+	// count is that of the members if the gang has one kind. Otherwise it indexes the first of the counts of the kinds in the trace's memory,
+	// the main one first.
+	count int32
 }
 
 // trace finds the nodes for a target whose cost the fronts gave. In a vertex the children choose in order of
@@ -22,7 +23,7 @@ type trace struct {
 	*solver
 	// spots are in depth-first order.
 	spots []spot
-	// memory holds the counts of all spots.
+	// memory holds the counts of all spots of a gang of several kinds.
 	memory []int
 	// short is the vertex of the segments' level that holds the last, shorter segment, -1 if there is none.
 	short int
@@ -42,7 +43,7 @@ func (s *solver) trace(v int) trace {
 	}
 	units, layer := s.target(v)
 	most := min(len(s.gang.Members), s.lay.vertices[v].last-s.lay.vertices[v].first)
-	t.spots, t.memory = make([]spot, 0, most), make([]int, 0, most*len(s.kinds))
+	t.spots = make([]spot, 0, most)
 	t.fill(v, units, layer)
 	return t
 }
@@ -92,7 +93,12 @@ func depthFirst(kids []int) []int {
 }
 
 // members returns the number of members of a kind that the spot holds.
-func (t *trace) members(s spot, kind int) int { return t.memory[s.at+kind] }
+func (t *trace) members(s spot, kind int) int {
+	if len(t.kinds) == 1 {
+		return int(s.count)
+	}
+	return t.memory[int(s.count)+kind]
+}
 
 // brimful reports whether so many units are all that the vertex holds, and no rule inside holds members back: then there is nothing to choose.
 func (t *trace) brimful(v, units int) bool {
@@ -112,12 +118,12 @@ func (t *trace) fillAll(v int) {
 
 // put places members on a node.
 func (t *trace) put(node, units, layer int) {
-	from := len(t.memory)
-	t.memory = append(t.memory, units)
-	if layer > 0 || len(t.kinds) > 1 {
-		t.memory = append(t.memory, t.few.Digits(layer)...)
+	if len(t.kinds) == 1 {
+		t.spots = append(t.spots, spot{int32(node), int32(units)})
+		return
 	}
-	t.spots = append(t.spots, spot{node, from})
+	t.spots = append(t.spots, spot{int32(node), int32(len(t.memory))})
+	t.memory = append(append(t.memory, units), t.few.Digits(layer)...)
 }
 
 // shares divides the units and the layer's members among the children.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Node is one machine as the tree sees it. Labels may hold more than the levels' keys; nothing else is read.
@@ -48,6 +49,8 @@ type Tree struct {
 	// toriOnce makes the tori when a gang first asks for a box.
 	toriOnce sync.Once
 	allTori  []*torus
+	// ranks are those of the largest gang of one shape so far, shared by questions and never written.
+	ranks atomic.Pointer[[]int]
 }
 
 // NewTree indexes nodes by the levels, outermost first. Levels with one key or name and nodes with one name are

@@ -31,46 +31,6 @@ func (a *ask) weight(level int) int64 {
 	return weight
 }
 
-// edges counts the edges of a pattern between the ranks, which are at these places.
-func (c Communication) edges(at []int32) int64 {
-	switch c {
-	case AllToAll:
-		return pairs(at)
-	case Chain:
-		return steps(at)
-	case Ring:
-		if n := len(at); n > 1 && at[0] != at[n-1] {
-			return steps(at) + 1
-		}
-	}
-	return steps(at)
-}
-
-// steps counts the neighbors that are at different places.
-func steps(at []int32) int64 {
-	n := int64(0)
-	for i := 1; i < len(at); i++ {
-		if at[i] != at[i-1] {
-			n++
-		}
-	}
-	return n
-}
-
-// pairs counts the pairs that are at different places: all pairs less those that share one.
-func pairs(at []int32) int64 {
-	members := make(map[int32]int64)
-	for _, place := range at {
-		members[place]++
-	}
-	n := int64(len(at))
-	crossing := n * n
-	for _, s := range members {
-		crossing -= s * s
-	}
-	return crossing / 2
-}
-
 // fewest is the least number of edges that cross a level when n members use that many domains of it.
 func (c Communication) fewest(domains, n int) int64 {
 	switch {
