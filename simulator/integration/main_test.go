@@ -1,4 +1,4 @@
-// Package integration_test runs the scenarios that only a real control plane can answer, all on one embedded cluster.
+// Package integration_test runs the scenarios that only a real control plane can answer, on a few embedded clusters.
 package integration_test
 
 import (
@@ -28,6 +28,7 @@ import (
 var (
 	mode     = flag.String("mode", "", "what the control plane offers: full, groups or resources; default the best one")
 	release  = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
+	parts    = flag.Int("parts", 3, "in how many processes the tests run, each with a cluster of its own; 1 with -requests")
 	requests = requestsFlag()
 
 	shared   stage.Stage
@@ -47,7 +48,13 @@ func TestMain(m *testing.M) {
 	}
 	setting := stage.Setting{Name: "integration", Machines: "gb200-72", Options: options, Out: os.Stdout}
 	setting.Options.Audit, setting.Check = *requests != "", compareRequests(*requests)
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared, machines = s, s.Machines }))
+	if *requests != "" { // of all tests together
+		*parts = 1
+	}
+	ctx := context.Background()
+	os.Exit(stage.InParts(ctx, m, *parts, os.Stdout, func() int {
+		return stage.Run(ctx, m, setting, func(s stage.Stage) { shared, machines = s, s.Machines })
+	}))
 }
 
 // offered is the mode of the shared cluster.

@@ -1,0 +1,27 @@
+package stage
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestInParts_DealsTestsOut(t *testing.T) {
+	got := divide([]string{"TestA", "TestB", "TestC", "TestD"}, 3)
+	if want := [][]string{{"TestA", "TestD"}, {"TestB"}, {"TestC"}}; !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := divide([]string{"TestA"}, 3); len(got) != 1 {
+		t.Errorf("%d parts of one test", len(got))
+	}
+}
+
+// A part has the flags of the whole; go test reads one file of opened files.
+func TestInParts_Arguments(t *testing.T) {
+	got := partArguments(
+		[]string{"-test.testlogfile=/tmp/log", "-test.shuffle=on", "-mode", "resources"}, []string{"TestA", "TestB"},
+	)
+	want := []string{"-test.shuffle=on", "-mode", "resources", "-parts=1", "-test.run=^(TestA|TestB)$"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
