@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,7 +55,7 @@ const jobsLater = 10
 func (j *jobs) goBack(earlier release) {
 	j.t.Helper()
 	must(j.t, shared.StopRelease(j.t.Context()))
-	j.documented("jobsets")
+	documented(j.t, "jobsets")
 	j.note("stopped, commands", j.look())
 	j.table.release = earlier.name
 	must(j.t, shared.ApplyRelease(j.t.Context(), earlier.Release))
@@ -79,51 +80,51 @@ func (j *jobs) goBack(earlier release) {
 		}
 	}
 	j.note("without priorities", j.look())
-	j.documented("keys")
-	j.documented("copy", "NAMESPACE", j.namespace, "JOB", "queued-109", "JOB", "suspended-109", "JOB", "running-109")
+	documented(j.t, "keys")
+	documented(j.t, "copy", "NAMESPACE", j.namespace, "JOB", "queued-109", "JOB", "suspended-109", "JOB", "running-109")
 	j.note("commands", j.until("the JobSets of all jobs", func(s snapshot) bool { return s.all(waits, waiting(true)) }))
 }
 
 // documented runs the commands of a block of docs/trust.md. Where they have placeholders, they run for each value.
-func (j *jobs) documented(block string, values ...string) {
-	j.t.Helper()
-	page, err := os.ReadFile(filepath.Join(sourceTree(j.t), "docs", "trust.md"))
-	must(j.t, err)
+func documented(t *testing.T, block string, values ...string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(sourceTree(t), "docs", "trust.md"))
+	must(t, err)
 	found := regexp.MustCompile("(?s)<!-- make test-full: " + block + " -->\n```sh\n(.*?)```\n").FindSubmatch(page)
 	if found == nil {
-		j.t.Fatalf("docs/trust.md has no block %q", block)
+		t.Fatalf("docs/trust.md has no block %q", block)
 	}
 	script := string(found[1])
 	if len(values) == 0 {
-		j.shell(script)
+		shell(t, script)
 		return
 	}
 	script = strings.ReplaceAll(script, values[0], values[1])
 	for i := 2; i < len(values); i += 2 {
-		j.shell(strings.ReplaceAll(script, values[i], values[i+1]))
+		shell(t, strings.ReplaceAll(script, values[i], values[i+1]))
 	}
 }
 
 // shell runs commands with kubectl and lockstep, and fails the test if the last one fails.
-func (j *jobs) shell(script string) {
-	j.t.Helper()
+func shell(t *testing.T, script string) {
+	t.Helper()
 	tools := filepath.Join(shared.Dir(), "tools")
 	if _, err := os.Stat(tools); err != nil {
-		runCommand(j.t, "go", "-C", sourceTree(j.t), "build", "-p", "2", "-o", tools+"/", "./simulator/cmd/lockstep")
+		runCommand(t, "go", "-C", sourceTree(t), "build", "-p", "2", "-o", tools+"/", "./simulator/cmd/lockstep")
 	}
-	path := tools + ":" + filepath.Join(sourceTree(j.t), "bin") + ":" + os.Getenv("PATH")
-	command := exec.CommandContext(j.t.Context(), "bash", "-c", "set -o pipefail; "+script)
-	command.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+shared.Kubeconfig(), "KUBECACHEDIR="+j.t.TempDir())
+	path := tools + ":" + filepath.Join(sourceTree(t), "bin") + ":" + os.Getenv("PATH")
+	command := exec.CommandContext(t.Context(), "bash", "-c", "set -o pipefail; "+script)
+	command.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+shared.Kubeconfig(), "KUBECACHEDIR="+t.TempDir())
 	out, err := command.CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	j.t.Logf(
+	t.Logf(
 		"$ %s\n%s\n(%d lines)",
 		strings.TrimSpace(script),
 		strings.Join(lines[:min(len(lines), 4)], "\n"),
 		len(lines),
 	)
 	if err != nil {
-		j.t.Fatalf("%s: %v\n%s", script, err, out)
+		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
 }
 
@@ -148,7 +149,7 @@ func (j *jobs) suspendReturned(names ...string) {
 		return !slices.ContainsFunc(names, func(name string) bool { return !s.jobs[name].stuck() })
 	}))
 	for _, name := range names {
-		j.documented("one", "NAMESPACE", j.namespace, "JOB", name)
+		documented(j.t, "one", "NAMESPACE", j.namespace, "JOB", name)
 	}
 	j.note("their JobSets deleted", j.until("their pods", func(s snapshot) bool { return s.all(runs, names) }))
 	j.t.Logf("%v could not be resumed until their JobSets were deleted", names)
