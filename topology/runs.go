@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// run is consecutive ranks in one group of a level (layouts.groups), counted by members; node is the first one's. Costs are counted by runs: four
-// ranks on nodes a a b b are two runs of nodes, and one of their rack.
+// run is consecutive ranks in one group of a level (layouts.groups), counted by members; node is the first one's. Costs are counted by runs: two
+// ranks on each of two nodes are two runs of nodes, and one of their rack.
 type run struct{ node, members int32 }
 
 // runsOf returns the runs of ranks on one node.

@@ -28,7 +28,7 @@ import (
 var (
 	mode     = flag.String("mode", "", "what the control plane offers: full, groups or resources; default the best one")
 	release  = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
-	parts    = flag.Int("parts", 3, "in how many processes the tests run, each with a cluster of its own; 1 with -requests")
+	parts    = flag.Int("parts", 3, "processes that share the tests, each with its own cluster; 1 with -requests")
 	requests = requestsFlag()
 
 	shared   stage.Stage

@@ -73,8 +73,8 @@ func divide(tests []string, parts int) [][]string {
 	return out
 }
 
-// partArguments are the arguments of a process that runs these tests: those of this process, except for the file of
-// which go test has one.
+// partArguments are the arguments of a process that runs these tests: those of this process, except for the file in
+// which one process reports to go test.
 func partArguments(ours, tests []string) []string {
 	var out []string
 	for _, argument := range ours {

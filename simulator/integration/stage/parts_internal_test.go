@@ -7,7 +7,15 @@ import (
 
 func TestInParts_DealsTestsOut(t *testing.T) {
 	got := divide([]string{"TestA", "TestB", "TestC", "TestD"}, 3)
-	if want := [][]string{{"TestA", "TestD"}, {"TestB"}, {"TestC"}}; !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+	if want := [][]string{
+		{"TestA", "TestD"},
+		{"TestB"},
+		{"TestC"},
+	}; !slices.EqualFunc(
+		got,
+		want,
+		slices.Equal[[]string],
+	) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if got := divide([]string{"TestA"}, 3); len(got) != 1 {
