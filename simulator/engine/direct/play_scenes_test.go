@@ -1,3 +1,7 @@
+//go:build !race
+
+// A replay has one goroutine, and the scene of 14,540 small jobs takes the race detector most of an hour.
+
 package direct_test
 
 import (
