@@ -9,19 +9,21 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
 // InParts runs the tests of a package in several processes, each with a part of the tests. Tests that share a cluster run one after the
-// other, and mostly wait. Whole runs them in this process, with one cluster: if there is one part, or if flags name tests. InParts
-// returns the exit code. Each process prints when it has ended. Flags have been parsed; the package has the flag -parts.
+// other, and mostly wait. Whole runs them in this process, with one cluster: if there is one part, if flags name tests, or if go test
+// may store the result (without -count and -shuffle), since it then follows which files this process reads. InParts returns the exit
+// code. Each process prints when it has ended. Flags have been parsed; the package has the flag -parts.
 func InParts(ctx context.Context, m *testing.M, parts int, out io.Writer, whole func() int) int {
 	if isSet("test.list") {
 		return m.Run() // no test runs, so no cluster is needed
 	}
-	if parts < 2 || isSet("test.run") || isSet("test.coverprofile") {
+	if parts < 2 || isSet("test.run") || isSet("test.coverprofile") || isSet("test.testlogfile") {
 		return whole()
 	}
 	list, err := exec.CommandContext(ctx, os.Args[0], "-test.list=^Test").Output()
@@ -73,14 +75,7 @@ func divide(tests []string, parts int) [][]string {
 	return out
 }
 
-// partArguments are the arguments of a process that runs these tests: those of this process, except for the file in
-// which one process reports to go test.
+// partArguments are the arguments of a process that runs these tests: those of this process, and the tests.
 func partArguments(ours, tests []string) []string {
-	var out []string
-	for _, argument := range ours {
-		if !strings.HasPrefix(argument, "-test.testlogfile=") {
-			out = append(out, argument)
-		}
-	}
-	return append(out, "-parts=1", "-test.run=^("+strings.Join(tests, "|")+")$")
+	return append(slices.Clone(ours), "-parts=1", "-test.run=^("+strings.Join(tests, "|")+")$")
 }
