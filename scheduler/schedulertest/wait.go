@@ -21,8 +21,8 @@ import (
 const (
 	// pollInterval is the time between two checks of a condition.
 	pollInterval = 10 * time.Millisecond
-	// defaultTimeout is the longest time that a condition may take.
-	defaultTimeout = 15 * time.Second
+	// defaultTimeout is the longest time that a condition may take, on a machine with many other tests.
+	defaultTimeout = time.Minute
 )
 
 // waitForWatches waits until each list of an informer is followed by its watch. A real API server sends the objects
