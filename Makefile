@@ -97,7 +97,7 @@ run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample
 WAITING := -p 3 -parallel 6
 
 .PHONY: test
-test: ## Run every test, with one embedded cluster for the integration tests.
+test: ## Run every test, with embedded clusters for the integration tests.
 	$(GO) test $(WAITING) -shuffle=on -timeout 30m ./simulator/integration ./...
 
 # What make test-fast compares with, and the folders that it leaves to make test: clusters, replays and random scenes by the thousand.

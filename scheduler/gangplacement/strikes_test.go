@@ -59,7 +59,7 @@ func refuseTwice(t *testing.T, c *schedulertest.Cluster) {
 // pod is suspected until it has changed.
 func reporting(t *testing.T, c *schedulertest.Cluster, what string, isSo func() bool) {
 	t.Helper()
-	for i := range int64(100) {
+	for i := range int64(600) { // a minute
 		if isSo() {
 			return
 		}

@@ -1,6 +1,6 @@
 //go:build !race
 
-// A replay has one goroutine, and the scene of 14,540 small jobs takes the race detector most of an hour.
+// A replay has one goroutine, so that the race detector has nothing to find, and the scene of 14,540 small jobs is the longest of them.
 
 package direct_test
 

@@ -6,16 +6,9 @@ import (
 )
 
 func TestInParts_DealsTestsOut(t *testing.T) {
+	want := [][]string{{"TestA", "TestD"}, {"TestB"}, {"TestC"}}
 	got := divide([]string{"TestA", "TestB", "TestC", "TestD"}, 3)
-	if want := [][]string{
-		{"TestA", "TestD"},
-		{"TestB"},
-		{"TestC"},
-	}; !slices.EqualFunc(
-		got,
-		want,
-		slices.Equal[[]string],
-	) {
+	if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if got := divide([]string{"TestA"}, 3); len(got) != 1 {

@@ -187,10 +187,14 @@ func upgrade(t *testing.T, next release) {
 	must(t, shared.StartRelease(t.Context(), next.Release))
 }
 
-// rollBack stops the release that runs and installs an earlier one in its place, whose roles would not suffice for the other.
-func rollBack(t *testing.T, earlier release) {
+// rollBack stops the release that runs, runs the commands of blocks of docs/trust.md, and installs an earlier release, whose roles would not suffice
+// for the other.
+func rollBack(t *testing.T, earlier release, blocks ...string) {
 	t.Helper()
 	must(t, shared.StopRelease(t.Context()))
+	for _, block := range blocks {
+		documented(t, block)
+	}
 	must(t, shared.ApplyRelease(t.Context(), earlier.Release))
 	must(t, shared.StartRelease(t.Context(), earlier.Release))
 }

@@ -55,10 +55,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	t.Logf("frozen: %v", frozenImages(t))
 
 	edit(t, "example.com/torch:3")
-	must(t, shared.StopRelease(t.Context()))
-	documented(t, "jobsets") // the first release cannot replace them
-	must(t, shared.ApplyRelease(t.Context(), before.Release))
-	must(t, shared.StartRelease(t.Context(), before.Release))
+	rollBack(t, before, "jobsets") // the first release cannot replace them
 	resume(t, "back")
 	run(t, map[string]string{"back": "example.com/torch:2", "running": "example.com/torch:1"})
 	if got := uids(t, "running"); fmt.Sprint(got) != fmt.Sprint(pods) {
