@@ -109,7 +109,9 @@ func (c *checker) members() error {
 	}
 	for i := range c.g.Members { // without copies, since there may be 100,000 of them
 		m := &c.g.Members[i]
-		c.running = c.running || m.Placed
+		if m.Placed {
+			c.running = true
+		}
 		if m.Shape < 0 || m.Shape >= len(c.g.Shapes) {
 			return c.fail(ErrShape, "", "shape %d of member %s", m.Shape, m.Name)
 		}

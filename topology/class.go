@@ -157,6 +157,14 @@ func (c *classes) kidsOf(v int) []int {
 	return k.kids
 }
 
+// ownKids returns the children that matter of the vertex itself.
+func (c *classes) ownKids(v int) []int {
+	if k := &c.all[c.find(v)]; k.like == v {
+		return k.kids
+	}
+	return c.kids(v)
+}
+
 // kids returns the children that matter, in order of preference.
 func (c *classes) kids(v int) []int {
 	s := c.solver

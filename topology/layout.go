@@ -247,8 +247,9 @@ func (lay *layout) around(nodes []int) int {
 		return 0
 	}
 	v := lay.vertices[lay.leaves[nodes[0]]].parent
+	end := lay.vertices[v].end
 	for _, n := range nodes {
-		for leaf := lay.leaves[n]; leaf < v || leaf >= lay.vertices[v].end; {
+		for leaf := lay.leaves[n]; leaf < v || leaf >= end; end = lay.vertices[v].end {
 			v = lay.vertices[v].parent
 		}
 	}

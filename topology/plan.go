@@ -8,6 +8,8 @@ type plan struct {
 	nodes []int
 	bound int64
 	least []int
+	// alone is set if each member is known to have a node of its own.
+	alone bool
 }
 
 // plan decides: on the one layout of the tree, or on one of two (see crossed), or for many kinds by packing. It reports
@@ -41,7 +43,7 @@ func (s *solver) plan() (plan, bool) {
 	var p plan
 	c, ok := s.best()
 	if ok {
-		p = plan{nodes: s.ranked(s.trace(c.v)), bound: c.cost, least: s.fewestDomains()}
+		p = plan{nodes: s.ranked(s.trace(c.v)), bound: c.cost, least: s.fewestDomains(), alone: s.whole && len(s.placedOn) == 0}
 	}
 	if s.table != nil {
 		s.table.retain(s.classes)
@@ -101,26 +103,23 @@ func (a *ask) tableIn(l Ledger) *subtreeTable {
 
 // cost returns the domains that a placement uses at each level, and its total cost.
 func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
-	ls := a.ledger.Tree.layout()
+	ls, pattern := a.ledger.Tree.layout(), a.gang.Communication
 	levels, total := make([]Use, len(ls.groups)), int64(0)
-	byNode := runsOf(p.nodes)
-	runs, memory := byNode, byNode
-	if ls.crossed() {
-		memory = make([]run, len(byNode))
-	}
-	nodes := len(ls.groups) - 1
+	var runs []run
 	for l, group := range slices.Backward(ls.groups) {
-		switch {
-		case l == nodes: // byNode is of them
-		case ls.crossed(): // an inner domain may be in several outer ones
-			runs = merged(memory[:0], byNode, group)
-		default:
-			runs = merged(memory[:0], runs, group)
+		var used int
+		var crossing int64
+		if p.alone && l == len(ls.groups)-1 { // a run for each of 100,000 nodes need not be made
+			used, crossing = len(p.nodes), pattern.all(len(p.nodes))
+		} else {
+			if runs == nil || ls.crossed() { // then an inner domain may be in several outer ones
+				runs = runsOf(runs[:0], p.nodes, group)
+			} else {
+				runs = merged(runs[:0], runs, group)
+			}
+			used, crossing = distinct(runs, group, ls.numbers), pattern.edges(runs, group)
 		}
-		used := distinct(runs, group, ls.numbers)
-		levels[l] = Use{
-			Domains: used, Least: min(p.least[l], used), Cost: weights[l] * a.gang.Communication.edges(runs, group),
-		}
+		levels[l] = Use{Domains: used, Least: min(p.least[l], used), Cost: weights[l] * crossing}
 		total += levels[l].Cost
 	}
 	return levels, total

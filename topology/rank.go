@@ -24,7 +24,12 @@ type ranking struct {
 func (s *solver) ranked(t trace) []int {
 	r := ranking{ask: s.ask, lay: s.lay, segment: s.segment, turn: make(map[int]int)}
 	r.mark(&t)
-	r.order(t.spots)
+	for _, places := range t.places {
+		r.order(places)
+	}
+	if main := s.kinds[0].ranks; len(main) == len(s.gang.Members) && len(s.segments.broken) == 0 {
+		return t.places[0] // all ranks, ascending
+	}
 	nodes := make([]int, len(s.gang.Members))
 	if len(s.placedOn) > 0 {
 		for i, m := range s.gang.Members {
@@ -32,21 +37,12 @@ func (s *solver) ranked(t trace) []int {
 		}
 	}
 	for i, k := range s.kinds {
-		places := make([]int, 0, len(k.ranks))
-		for _, spot := range t.spots {
-			for range t.members(spot, i) {
-				places = append(places, int(spot.node))
-			}
-		}
 		ranks := k.ranks
 		if i == 0 && len(s.segments.broken) > 0 {
-			ranks = r.mended(places)
-		}
-		if len(ranks) == len(nodes) && len(s.segments.broken) == 0 {
-			return places // all ranks, ascending
+			ranks = r.mended(t.places[0])
 		}
 		for j, rank := range ranks {
-			nodes[rank] = places[j]
+			nodes[rank] = t.places[i][j]
 		}
 	}
 	return nodes
@@ -62,10 +58,8 @@ func (r *ranking) mark(t *trace) {
 			} else if first > main[len(main)-1] {
 				turn = 1
 			}
-			for _, s := range t.spots {
-				if t.members(s, i+1) > 0 {
-					r.turnUp(r.lay.leaves[s.node], turn)
-				}
+			for _, node := range t.places[i+1] {
+				r.turnUp(r.lay.leaves[node], turn)
 			}
 		}
 	}
@@ -81,21 +75,24 @@ func (r *ranking) turnUp(v, turn int) {
 }
 
 // order sorts places that are in depth-first order as the ring visits them.
-func (r *ranking) order(spots []spot) {
+func (r *ranking) order(places []int) {
 	if len(r.turn) == 0 {
 		return
 	}
-	paths := make(map[int32][]int, len(spots))
-	for _, s := range spots {
+	paths := make(map[int][]int, len(places))
+	for _, node := range places {
+		if paths[node] != nil {
+			continue
+		}
 		var path []int
-		for v := r.lay.leaves[s.node]; v >= 0; v = r.lay.vertices[v].parent {
+		for v := r.lay.leaves[node]; v >= 0; v = r.lay.vertices[v].parent {
 			path = append(path, v)
 		}
 		slices.Reverse(path)
-		paths[s.node] = path
+		paths[node] = path
 	}
-	slices.SortFunc(spots, func(a, b spot) int {
-		return slices.CompareFunc(paths[a.node], paths[b.node], func(x, y int) int {
+	slices.SortFunc(places, func(a, b int) int {
+		return slices.CompareFunc(paths[a], paths[b], func(x, y int) int {
 			if x == y {
 				return 0
 			}

@@ -9,19 +9,17 @@ import (
 // ranks on each of two nodes are two runs of nodes, and one of their rack.
 type run struct{ node, members int32 }
 
-// runsOf returns the runs of ranks on one node.
-func runsOf(nodes []int) []run {
-	runs := make([]run, 0, len(nodes))
-	before := -1
+// runsOf appends the runs of a level to into.
+func runsOf(into []run, nodes []int, group []int32) []run {
+	before := int32(math.MinInt32)
 	for _, node := range nodes {
-		if node == before {
-			runs[len(runs)-1].members++
+		if g := group[node]; g != before {
+			into, before = append(into, run{int32(node), 1}), g
 			continue
 		}
-		runs = append(runs, run{int32(node), 1})
-		before = node
+		into[len(into)-1].members++
 	}
-	return runs
+	return into
 }
 
 // merged appends the runs of a level to into: neighbors of one group are one run. Into may be the memory of the runs themselves.
@@ -83,21 +81,26 @@ func ascend(runs []run, group []int32) bool {
 
 // edges counts the edges of the ranks' traffic that join different groups.
 func (c Communication) edges(runs []run, group []int32) int64 {
-	if len(runs) == 0 {
-		return 0
-	}
-	steps := int64(len(runs) - 1)
-	switch c {
-	case AllToAll:
+	if c == AllToAll {
 		return pairs(runs, group)
-	case Chain:
-		return steps
-	case Ring:
-		if group[runs[0].node] != group[runs[len(runs)-1].node] {
-			return steps + 1
-		}
 	}
-	return steps
+	return c.steps(len(runs), len(runs) > 0 && group[runs[0].node] != group[runs[len(runs)-1].node])
+}
+
+// steps counts the edges between neighboring runs of a ring or a chain; apart means that the last run is not in the first one's group.
+func (c Communication) steps(runs int, apart bool) int64 {
+	if c == Ring && apart {
+		return int64(runs)
+	}
+	return int64(max(runs-1, 0))
+}
+
+// all counts the edges of so many members: those that join different groups if no two share one.
+func (c Communication) all(members int) int64 {
+	if c == AllToAll {
+		return int64(members) * int64(members-1) / 2
+	}
+	return c.steps(members, members > 1)
 }
 
 // pairs counts the pairs in different groups: all pairs less those that share one.

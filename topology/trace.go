@@ -7,24 +7,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// spot is members on one node. Small and without pointers, since the largest gangs have 100,000 of them.
-type spot struct {
-	node int32
-	// count is that of the members if the gang has one kind. Otherwise it indexes the first of the counts of the kinds in the trace's memory,
-	// the main one first.
-	count int32
-}
-
 // trace finds the nodes for a target whose cost the fronts gave. In a vertex the children choose in order of
 // preference, the roomiest first: each prefers to hold nothing, which leaves large domains whole, and else as much as
 // possible, which leaves the least behind. Five members on racks of 4, 3 and 2 nodes: the first holds nothing, as the
 // others hold 5 for the same two racks; the second holds 3, which leaves 2 (ExamplePlace).
 type trace struct {
 	*solver
-	// spots are in depth-first order.
-	spots []spot
-	// memory holds the counts of all spots of a gang of several kinds.
-	memory []int
+	// places[kind] are the nodes of the kind's members, in depth-first order; a node is there for each of its members.
+	places [][]int
 	// short is the vertex of the segments' level that holds the last, shorter segment, -1 if there is none.
 	short int
 	// top is the vertex around everything, if it was narrowed.
@@ -42,8 +32,10 @@ func (s *solver) trace(v int) trace {
 		}
 	}
 	units, layer := s.target(v)
-	most := min(len(s.gang.Members), s.lay.vertices[v].last-s.lay.vertices[v].first)
-	t.spots = make([]spot, 0, most)
+	t.places = make([][]int, len(s.kinds))
+	for i, k := range s.kinds {
+		t.places[i] = make([]int, 0, len(k.ranks))
+	}
 	t.fill(v, units, layer)
 	return t
 }
@@ -74,7 +66,7 @@ func (t *trace) fill(v, units, layer int) {
 		return
 	}
 	// The vertex's own children in the order in which those of the class's first vertex were combined.
-	kids := t.classes.kids(v)
+	kids := t.classes.ownKids(v)
 	shares := t.shares(v, kids, units, layer)
 	t.sort(kids, shares)
 	for _, i := range depthFirst(kids) {
@@ -92,14 +84,6 @@ func depthFirst(kids []int) []int {
 	return order
 }
 
-// members returns the number of members of a kind that the spot holds.
-func (t *trace) members(s spot, kind int) int {
-	if len(t.kinds) == 1 {
-		return int(s.count)
-	}
-	return t.memory[int(s.count)+kind]
-}
-
 // brimful reports whether so many units are all that the vertex holds, and no rule inside holds members back: then there is nothing to choose.
 func (t *trace) brimful(v, units int) bool {
 	inside := t.segment < t.lay.vertices[v].level && t.spread < 0 && t.spares < 0
@@ -108,22 +92,33 @@ func (t *trace) brimful(v, units int) bool {
 
 // fillAll fills every node of the vertex.
 func (t *trace) fillAll(v int) {
-	u := t.lay.vertices[v]
-	for _, node := range t.lay.nodes[u.first:u.last] {
-		if room := int(t.room[0][node]); room > 0 {
-			t.put(node, room, 0)
+	u, room, places := t.lay.vertices[v], t.room[0], t.places[0]
+	nodes := t.lay.nodes[u.first:u.last]
+	if t.whole && int(t.units[v]) == len(nodes) {
+		t.places[0] = append(places, nodes...) // one on each
+		return
+	}
+	for _, node := range nodes {
+		for range room[node] {
+			places = append(places, node)
 		}
 	}
+	t.places[0] = places
 }
 
 // put places members on a node.
 func (t *trace) put(node, units, layer int) {
-	if len(t.kinds) == 1 {
-		t.spots = append(t.spots, spot{int32(node), int32(units)})
-		return
+	t.at(0, node, units)
+	for i, n := range t.few.Digits(layer) {
+		t.at(i+1, node, n)
 	}
-	t.spots = append(t.spots, spot{int32(node), int32(len(t.memory))})
-	t.memory = append(append(t.memory, units), t.few.Digits(layer)...)
+}
+
+// at places n members of a kind on a node.
+func (t *trace) at(kind, node, n int) {
+	for range n {
+		t.places[kind] = append(t.places[kind], node)
+	}
 }
 
 // shares divides the units and the layer's members among the children.

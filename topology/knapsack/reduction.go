@@ -30,8 +30,13 @@ func (p price) excess(q Point) int64 { return q.Cost*p.units - int64(q.N)*p.cost
 func (m *Mixer) Reduce(parts []ParetoFront, whole Share) (rests []ParetoFront, cost int64, ok bool) {
 	lines := make([]Line, len(parts))
 	for i, part := range parts {
-		if lines[i] = envelope(part); len(part[0]) == 0 {
+		if len(part[0]) == 0 {
 			return nil, Never, true
+		}
+		if i > 0 && part.is(parts[i-1]) {
+			lines[i] = lines[i-1]
+		} else {
+			lines[i] = envelope(part)
 		}
 	}
 	r, ok := relax(lines, whole.Units)
@@ -48,15 +53,20 @@ func (m *Mixer) Reduce(parts []ParetoFront, whole Share) (rests []ParetoFront, c
 
 // kept returns the rests without points that only belong to solutions with more excess in all than the sieve lets through.
 func (m *Mixer) kept(parts []ParetoFront, lines []Line, whole Share, keep sieve) []ParetoFront {
-	own, gap := make([]ParetoFront, len(parts)), keep.most
+	own, least := make([]ParetoFront, len(parts)), make([]int64, len(parts))
 	for i, part := range parts {
-		own[i] = sieve{keep.at, gap + keep.at.least(lines[i])}.sift(part, math.MaxInt32)
+		if i > 0 && part.is(parts[i-1]) {
+			own[i], least[i] = own[i-1], least[i-1]
+			continue
+		}
+		least[i] = keep.at.least(lines[i])
+		own[i] = sieve{keep.at, keep.most + least[i]}.sift(part, math.MaxInt32)
 	}
 	before := m.before(parts, own, whole.Units)
 	rests := make([]ParetoFront, len(parts)+1)
 	rests[len(parts)] = m.Nothing()
 	for i := range slices.Backward(parts) {
-		keep.most += keep.at.least(lines[i])
+		keep.most += least[i]
 		rests[i] = keep.sift(m.convolve(own[i], rests[i+1], before[i]), before[i].most)
 	}
 	return rests
@@ -84,6 +94,9 @@ func (m *Mixer) before(parts, own []ParetoFront, units int) []bounds {
 	}
 	return all
 }
+
+// is reports whether two fronts are the same memory, as those of parts that look the same are.
+func (f ParetoFront) is(g ParetoFront) bool { return len(f) == len(g) && &f[0] == &g[0] }
 
 // mostExact bounds products of costs and units, so that they are exact.
 const mostExact = 1 << 60
