@@ -107,52 +107,51 @@ func (c *subtreeTable) fuller(leaf, other int) bool {
 
 // fewestDomains returns the fewest domains of a level that hold the gang.
 func (c *subtreeTable) fewestDomains(level int) int {
+	var rooms roomCounts
 	switch {
 	case level < len(c.lay.ladder):
+		for _, v := range c.spans[level] {
+			if int(c.units[v]) >= c.target {
+				return 1
+			}
+			rooms.add(c.units[v])
+		}
 	case c.large == 0:
-		return c.fewest(nil, c.with)
+		rooms.with = c.with
 	default:
-		return c.sorted(slices.Clone(c.room))
-	}
-	var units []int32
-	for _, v := range c.spans[level] {
-		if int(c.units[v]) >= c.target {
-			return 1
-		}
-		if c.units[v] > 0 {
-			units = append(units, c.units[v])
+		for _, n := range c.room {
+			rooms.add(n)
 		}
 	}
-	return c.sorted(units)
+	return rooms.fewest(c.target)
 }
 
-// sorted returns the number of domains that the gang takes, by their room.
-func (c *subtreeTable) sorted(units []int32) int {
-	var with [little]int32
-	large := units[:0]
-	for _, n := range units {
-		if n < little {
-			with[n]++
-		} else {
-			large = append(large, n)
-		}
-	}
-	slices.Sort(large)
-	return c.fewest(large, with)
+// roomCounts is the rooms of domains or nodes: small ones are counted, as there may be 100,000 of them.
+type roomCounts struct {
+	with  [little]int32
+	large []int32
 }
 
-// fewest returns the number of domains that the gang takes, the roomiest first: of sorted ones, and of ones that are
-// counted by their room.
-func (c *subtreeTable) fewest(large []int32, with [little]int32) int {
-	needed, fewest := c.target, 0
-	for _, n := range slices.Backward(large) {
+func (c *roomCounts) add(room int32) {
+	if room < little {
+		c.with[max(room, 0)]++
+	} else {
+		c.large = append(c.large, room)
+	}
+}
+
+// fewest returns how many of them hold the members, the roomiest first.
+func (c *roomCounts) fewest(needed int) int {
+	slices.Sort(c.large)
+	fewest := 0
+	for _, n := range slices.Backward(c.large) {
 		if needed <= 0 {
 			break
 		}
 		needed, fewest = needed-int(n), fewest+1
 	}
 	for n := little - 1; n > 0 && needed > 0; n-- {
-		take := min(int(with[n]), (needed+n-1)/n)
+		take := min(int(c.with[n]), (needed+n-1)/n)
 		needed, fewest = needed-take*n, fewest+take
 	}
 	return max(fewest, 1)

@@ -105,14 +105,14 @@ func (a *ask) tableIn(l Ledger) *subtreeTable {
 func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 	ls, pattern := a.ledger.Tree.layout(), a.gang.Communication
 	levels, total := make([]Use, len(ls.groups)), int64(0)
-	var runs []run
+	runs := make([]run, 0, len(p.nodes)/8)
 	for l, group := range slices.Backward(ls.groups) {
 		var used int
 		var crossing int64
 		if p.alone && l == len(ls.groups)-1 { // a run for each of 100,000 nodes need not be made
 			used, crossing = len(p.nodes), pattern.all(len(p.nodes))
 		} else {
-			if runs == nil || ls.crossed() { // then an inner domain may be in several outer ones
+			if len(runs) == 0 || ls.crossed() { // then an inner domain may be in several outer ones
 				runs = runsOf(runs[:0], p.nodes, group)
 			} else {
 				runs = merged(runs[:0], runs, group)

@@ -11,13 +11,13 @@ type run struct{ node, members int32 }
 
 // runsOf appends the runs of a level to into.
 func runsOf(into []run, nodes []int, group []int32) []run {
-	before := int32(math.MinInt32)
-	for _, node := range nodes {
-		if g := group[node]; g != before {
-			into, before = append(into, run{int32(node), 1}), g
-			continue
+	for from := 0; from < len(nodes); {
+		to := from + 1
+		for to < len(nodes) && group[nodes[to]] == group[nodes[from]] {
+			to++
 		}
-		into[len(into)-1].members++
+		into = append(into, run{int32(nodes[from]), int32(to - from)})
+		from = to
 	}
 	return into
 }

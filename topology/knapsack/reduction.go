@@ -98,6 +98,9 @@ func (m *Mixer) before(parts, own []ParetoFront, units int) []bounds {
 // is reports whether two fronts are the same memory, as those of parts that look the same are.
 func (f ParetoFront) is(g ParetoFront) bool { return len(f) == len(g) && &f[0] == &g[0] }
 
+// is reports whether two lines are the same memory. A part of a whole has at least one point.
+func (l Line) is(m Line) bool { return len(l) == len(m) && &l[0] == &m[0] }
+
 // mostExact bounds products of costs and units, so that they are exact.
 const mostExact = 1 << 60
 
@@ -134,9 +137,17 @@ type step struct {
 func relax(lines []Line, units int) (relaxation, bool) {
 	r := relaxation{at: price{0, 1}, units: make([]int, len(lines)), missing: units}
 	var steps []step
-	total := 0
+	total, from := 0, 0
 	for i, l := range lines {
-		steps = hull(steps, l, i)
+		if i > 0 && l.is(lines[i-1]) {
+			for _, st := range steps[from:] {
+				steps = append(steps, step{st.price, i})
+			}
+			from += (len(steps) - from) / 2
+		} else {
+			from = len(steps)
+			steps = hull(steps, l, i)
+		}
 		r.units[i] = int(l[0].N)
 		r.missing -= r.units[i]
 		total += l.Most()
@@ -156,8 +167,12 @@ func relax(lines []Line, units int) (relaxation, bool) {
 		r.units[st.line] += int(st.units)
 	}
 	r.bound = int64(units) * r.at.cost
-	for _, l := range lines {
-		r.bound += r.at.least(l)
+	least := int64(0)
+	for i, l := range lines {
+		if i == 0 || !l.is(lines[i-1]) {
+			least = r.at.least(l)
+		}
+		r.bound += least
 	}
 	return r, true
 }
