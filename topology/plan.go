@@ -105,7 +105,7 @@ func (a *ask) tableIn(l Ledger) *subtreeTable {
 func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 	ls, pattern := a.ledger.Tree.layout(), a.gang.Communication
 	levels, total := make([]Use, len(ls.groups)), int64(0)
-	runs := make([]run, 0, len(p.nodes)/8)
+	runs := make([]run, 0, len(p.nodes)/2)
 	for l, group := range slices.Backward(ls.groups) {
 		var used int
 		var crossing int64
