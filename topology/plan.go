@@ -43,7 +43,12 @@ func (s *solver) plan() (plan, bool) {
 	var p plan
 	c, ok := s.best()
 	if ok {
-		p = plan{nodes: s.ranked(s.trace(c.v)), bound: c.cost, least: s.fewestDomains(), alone: s.whole && len(s.placedOn) == 0}
+		p = plan{
+			nodes: s.ranked(s.trace(c.v)),
+			bound: c.cost,
+			least: s.fewestDomains(),
+			alone: s.whole && len(s.placedOn) == 0,
+		}
 	}
 	if s.table != nil {
 		s.table.retain(s.classes)

@@ -81,26 +81,27 @@ func ascend(runs []run, group []int32) bool {
 
 // edges counts the edges of the ranks' traffic that join different groups.
 func (c Communication) edges(runs []run, group []int32) int64 {
-	if c == AllToAll {
+	switch {
+	case len(runs) == 0:
+		return 0
+	case c == AllToAll:
 		return pairs(runs, group)
+	case c == Ring && group[runs[0].node] != group[runs[len(runs)-1].node]:
+		return int64(len(runs))
 	}
-	return c.steps(len(runs), len(runs) > 0 && group[runs[0].node] != group[runs[len(runs)-1].node])
-}
-
-// steps counts the edges between neighboring runs of a ring or a chain; apart means that the last run is not in the first one's group.
-func (c Communication) steps(runs int, apart bool) int64 {
-	if c == Ring && apart {
-		return int64(runs)
-	}
-	return int64(max(runs-1, 0))
+	return int64(len(runs) - 1)
 }
 
 // all counts the edges of so many members: those that join different groups if no two share one.
 func (c Communication) all(members int) int64 {
-	if c == AllToAll {
-		return int64(members) * int64(members-1) / 2
+	n := int64(members)
+	switch {
+	case c == AllToAll:
+		return n * (n - 1) / 2
+	case c == Ring && n > 1:
+		return n
 	}
-	return c.steps(members, members > 1)
+	return n - 1
 }
 
 // pairs counts the pairs in different groups: all pairs less those that share one.

@@ -60,6 +60,8 @@ options:
 
 // A kubelet ends a pod that is being deleted before it lets go of it, with phase Failed unless its containers ended well.
 // Policies for failed pods look at that phase, so KWOK's own stage, which deletes at once, would hide every eviction from them.
+// It takes half a second to one and a half, as the kubelet's pod lifecycle event generator lists containers once a second: who has to say why
+// a pod ends before the Job controller reads its exit code has that long on a real node, too.
 const (
 	terminateStage = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -71,6 +73,7 @@ spec:
     matchExpressions:
     - {key: .metadata.deletionTimestamp, operator: Exists}
     - {key: .status.phase, operator: In, values: [Pending, Running]}
+  delay: {durationMilliseconds: 500, jitterDurationMilliseconds: 1500}
   next:
     statusTemplate: |
       {{ $now := Now }}
