@@ -31,14 +31,14 @@ func TestGangPermit_StandstillAtPermit(t *testing.T) {
 					w.permit(t, plugin, i)
 					time.Sleep(test.rejected * 2 / 3)
 					synctest.Wait()
-					if w.waiting[member(0).UID].rejected {
+					if w.waiting[member(0).UID].rejected.Load() {
 						t.Fatalf("the first member went back although member %d has come", i)
 					}
 				}
 				time.Sleep(test.rejected / 2)
 				synctest.Wait()
 				for i := range 3 {
-					if !w.waiting[member(i).UID].rejected {
+					if !w.waiting[member(i).UID].rejected.Load() {
 						t.Errorf("member %d still waits", i)
 					}
 				}

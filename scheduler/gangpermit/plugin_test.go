@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +32,7 @@ type world struct {
 	annotations map[string]string
 	all         sets.Set[types.UID]
 	assigned    sets.Set[types.UID]
+	permitted   sync.Mutex // for waiting, which the plugin's timers read
 	waiting     map[types.UID]*waiting
 	binder      binder
 	factory     informers.SharedInformerFactory
@@ -41,20 +44,22 @@ func (w *world) ClientSet() kubernetes.Interface { return w.client }
 type waiting struct {
 	fwk.WaitingPod
 	pod               *corev1.Pod
-	allowed, rejected bool
+	allowed, rejected atomic.Bool
 }
 
 func (w *waiting) GetPod() *corev1.Pod { return w.pod }
-func (w *waiting) Allow(string)        { w.allowed = true }
+func (w *waiting) Allow(string)        { w.allowed.Store(true) }
 func (w *waiting) Reject(string, string) bool {
-	w.rejected = !w.allowed
-	return w.rejected
+	w.rejected.Store(!w.allowed.Load())
+	return w.rejected.Load()
 }
 
 func (w *world) PodGroupManager() fwk.PodGroupManager                   { return manager{w} }
 func (w *world) SharedInformerFactory() informers.SharedInformerFactory { return w.factory }
 
 func (w *world) GetWaitingPod(uid types.UID) fwk.WaitingPod {
+	w.permitted.Lock()
+	defer w.permitted.Unlock()
 	if pod, ok := w.waiting[uid]; ok {
 		return pod
 	}
@@ -164,7 +169,9 @@ func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...i
 			if timeout != 15*time.Minute {
 				t.Errorf("timeout is %v", timeout)
 			}
+			w.permitted.Lock()
 			w.waiting[member(i).UID] = &waiting{pod: member(i)}
+			w.permitted.Unlock()
 		}
 		codes = append(codes, status.Code())
 	}
@@ -174,7 +181,9 @@ func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...i
 // end runs the binding goroutine of a waiting pod to its end once the pod is rejected.
 func (w *world) end(t *testing.T, plugin *gangpermit.GangPermit, i int) {
 	t.Helper()
+	w.permitted.Lock()
 	delete(w.waiting, member(i).UID)
+	w.permitted.Unlock()
 	plugin.Unreserve(t.Context(), cycle{}, member(i), "node")
 }
 
@@ -219,8 +228,8 @@ func TestGangPermit_MembersStartTogether(t *testing.T) {
 			}
 			goes := slices.Contains(got, fwk.Success)
 			for uid, pod := range w.waiting {
-				if pod.allowed != goes || pod.rejected {
-					t.Errorf("%s: allowed %v, rejected %v", uid, pod.allowed, pod.rejected)
+				if pod.allowed.Load() != goes || pod.rejected.Load() {
+					t.Errorf("%s: allowed %v, rejected %v", uid, pod.allowed.Load(), pod.rejected.Load())
 				}
 			}
 		})
@@ -239,7 +248,7 @@ func TestGangPermit_LostMemberRejectsGang(t *testing.T) {
 	w.submit(t, plugin, 0, 1)
 	w.end(t, plugin, 2) // its Reserve failed: it never reached Permit
 	for uid, pod := range w.waiting {
-		if !pod.rejected {
+		if !pod.rejected.Load() {
 			t.Errorf("%s still waits", uid)
 		}
 	}
@@ -272,7 +281,7 @@ func TestGangPermit_TimeoutRejectsGang(t *testing.T) {
 	w, plugin := newWorld(t, 3)
 	w.submit(t, plugin, 0, 1)
 	w.end(t, plugin, 0) // the framework rejected it and forgot that it waited
-	if !w.waiting[member(1).UID].rejected {
+	if !w.waiting[member(1).UID].rejected.Load() {
 		t.Error("the other member still waits")
 	}
 	w.end(t, plugin, 1)
@@ -288,8 +297,8 @@ func TestGangPermit_RejectedWaiterRejectsGang(t *testing.T) {
 	if got := w.permit(t, plugin, 2); !slices.Equal(got, []fwk.Code{fwk.Unschedulable}) {
 		t.Errorf("code is %v", got)
 	}
-	if pod := w.waiting[member(1).UID]; pod.allowed || !pod.rejected {
-		t.Errorf("the other member: allowed %v, rejected %v", pod.allowed, pod.rejected)
+	if pod := w.waiting[member(1).UID]; pod.allowed.Load() || !pod.rejected.Load() {
+		t.Errorf("the other member: allowed %v, rejected %v", pod.allowed.Load(), pod.rejected.Load())
 	}
 }
 

@@ -353,16 +353,17 @@ func TestIncompleteGangs_FailedEvictionIsRetried(t *testing.T) {
 		t.Helper()
 		h.bind(t, "m0", "m1", "m2")
 		time.Sleep(10 * grace)
-		down := true
+		var down atomic.Bool
+		down.Store(true)
 		h.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return down, nil, apierrors.NewInternalError(errors.New("no leader"))
+			return down.Load(), nil, apierrors.NewInternalError(errors.New("no leader"))
 		})
 		h.delete(t, "m1")
 		time.Sleep(repair + time.Second)
 		if n := h.left(t); n != 3 || h.spared != 2 {
 			t.Errorf("%d members are left, and %d spared", n, h.spared)
 		}
-		down = false
+		down.Store(false)
 		time.Sleep(grace + time.Second)
 		if n := h.left(t); n != 1 {
 			t.Errorf("%d members are left, want the one that waits", n)
