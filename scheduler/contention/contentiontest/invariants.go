@@ -201,8 +201,10 @@ func (p *Player) kept(j *job) bool {
 func (p *Player) limit(sweep string) int {
 	lowest := 0
 	for name, j := range p.jobs {
-		_, waits := p.machine.Reason(contention.ID(name))
-		if j.Sweep == sweep && j.Limit > 0 && (waits || j.runs || p.kept(j)) && (lowest == 0 || j.Limit < lowest) {
+		if j.Sweep != sweep || j.Limit == 0 || lowest > 0 && j.Limit >= lowest {
+			continue
+		}
+		if _, waits := p.machine.Reason(contention.ID(name)); waits || j.runs || p.kept(j) {
 			lowest = j.Limit
 		}
 	}
@@ -211,7 +213,10 @@ func (p *Player) limit(sweep string) int {
 
 // checkSweep checks that a trial which starts does not exceed the limit of its sweep.
 func (p *Player) checkSweep(j *job) {
-	if n, most := p.trials(j), p.limit(j.Sweep); j.Sweep != "" && most > 0 && !j.runs && n >= most {
+	if j.Sweep == "" || j.runs {
+		return
+	}
+	if n, most := p.trials(j), p.limit(j.Sweep); most > 0 && n >= most {
 		p.fail("%s starts beside %d trials of sweep %s, and %d may run", j.Name, n, j.Sweep, most)
 	}
 }
