@@ -254,9 +254,12 @@ e2e-install: nodes previous $(BIN)/helm $(BIN)/helm3 $(BIN)/kubectl ## Install t
 # The minor releases of Kubernetes before the one of go.mod.
 VERSIONS := 1.34 1.35 1.36
 
+# The processes that share the tests of test-resources, with a cluster each.
+PARTS ?= 3
+
 .PHONY: test-resources
 test-resources: ## The integration tests where PodGroups are custom resources, on the release of go.mod without feature gates.
-	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode resources
+	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 40m ./simulator/integration -args -mode resources -parts $(PARTS)
 
 # What make test-versions runs, RELEASE/MODE each. Its table is of all logs that there are: SUITES="1.34/resources" plays one again.
 SUITES ?= $(VERSIONS:%=%/resources) 1.37/resources 1.37/groups 1.37/full
