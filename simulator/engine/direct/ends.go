@@ -5,6 +5,17 @@ import (
 	"container/heap"
 )
 
+// runs are those that go on.
+type runs struct {
+	// begun are those that ran from the beginning.
+	begun []*run
+	ends  ends
+	// parting are those with members that leave alone.
+	parting []*run
+	// number counts all runs so far.
+	number int
+}
+
 // ends is a heap of the runs that end by themselves, the next one first. Each run has its index in it.
 type ends struct{ runs []*run }
 
@@ -64,33 +75,3 @@ func (e *ends) remove(r *run) {
 		heap.Remove(e, r.at)
 	}
 }
-
-// ranks is a heap of the jobs that wait, by rank, with some that do not wait any more.
-type ranks []int
-
-func (r *ranks) Len() int { return len(*r) }
-
-func (r *ranks) Less(i, j int) bool { return (*r)[i] < (*r)[j] }
-
-func (r *ranks) Swap(i, j int) { (*r)[i], (*r)[j] = (*r)[j], (*r)[i] }
-
-// Push is heap.Interface's.
-func (r *ranks) Push(x any) {
-	if rank, ok := x.(int); ok {
-		*r = append(*r, rank)
-	}
-}
-
-// Pop is heap.Interface's.
-func (r *ranks) Pop() any {
-	last := len(*r) - 1
-	rank := (*r)[last]
-	*r = (*r)[:last]
-	return rank
-}
-
-func (r *ranks) first() int { return (*r)[0] }
-
-func (r *ranks) add(rank int) { heap.Push(r, rank) }
-
-func (r *ranks) drop() { heap.Pop(r) }

@@ -29,18 +29,20 @@ func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 	return p.result(), p.fault
 }
 
-// decided receives the cost of an evaluation: the members of the gang, whether it starts, and the wall time.
-type decided func(members int, placed bool, took time.Duration)
+// stopwatch measures evaluations.
+type stopwatch struct {
+	// wall is its clock; nil if nothing is measured.
+	wall func() time.Time
+	// decided receives the cost of an evaluation: the members of the gang, whether it starts, and the wall time; nil with wall.
+	decided func(members int, placed bool, took time.Duration)
+}
 
 // player drives a machine, or the queue of a rival, through a scene.
 type player struct {
-	scene   Scene
-	options Options
-	emit    func(Event)
-	// wall is the clock that measures evaluations; nil if they are not measured.
-	wall func() time.Time
-	// decided receives the measurements; nil with wall.
-	decided decided
+	scene     Scene
+	options   Options
+	emit      func(Event)
+	stopwatch stopwatch
 	// fault is the reason for which the scene cannot be played on.
 	fault error
 
@@ -57,19 +59,10 @@ type player struct {
 	// book is the current occupation of the nodes; the world's ledger is its.
 	book *topology.Book
 
-	jobs []job
-	byID map[contention.ID]int
-	// order holds the jobs in the queue's order.
-	order []int
-	// arrivals holds the jobs that have not arrived yet, the next one first.
-	arrivals []int
-	// begun are the runs that ran from the beginning and still run.
-	begun []*run
-	ends  ends
-	// parting are the runs with members that leave alone.
-	parting []*run
-	// number counts the runs.
-	number int
+	jobs    []job
+	byID    map[contention.ID]int
+	backlog backlog
+	runs    runs
 	// events are the pending events of nodes, the next one first (see nodes.go).
 	events []SceneEvent
 	// closed holds for each node the reasons for which nothing starts there.
@@ -83,20 +76,8 @@ type player struct {
 	// refused counts the jobs that did not start at the instant at which they began to wait.
 	refused int
 
-	// queued is the number of the machine's entities.
-	queued int
-	// waiting is the number of waiting jobs.
-	waiting int
-	// front finds the first of the waiting jobs.
-	front ranks
-	// came holds the ranks of the jobs that began to wait at this instant.
-	came []int
-	// leased is set if a lease changed at this instant.
-	leased bool
-	// kept holds the jobs whose lease was reported.
-	kept map[int]bool
-
-	tally tally
+	reported reported
+	tally    tally
 }
 
 // none is an index that means none.
@@ -107,7 +88,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 		scene: scene, options: options, now: scene.Now, book: topology.NewBook(scene.Ledger),
 		machine: options.queue(), jobs: make([]job, len(scene.Jobs)),
 		byID: make(map[contention.ID]int, len(scene.Jobs)), recheck: contention.None, tally: newTally(scene),
-		events: scene.Events, closed: make([]closure, scene.Ledger.Len()), kept: make(map[int]bool),
+		events: scene.Events, closed: make([]closure, scene.Ledger.Len()), reported: reported{kept: make(map[int]bool)},
 	}
 	p.emit = func(e Event) {
 		e.Past = p.past
@@ -129,14 +110,14 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 		}
 	}
 	for i := range scene.Jobs {
-		p.order, p.arrivals = append(p.order, i), append(p.arrivals, i)
+		p.backlog.order, p.backlog.arrivals = append(p.backlog.order, i), append(p.backlog.arrivals, i)
 		p.byID[p.id(i)] = i
 	}
-	slices.SortStableFunc(p.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
-	for rank, i := range p.order {
+	slices.SortStableFunc(p.backlog.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
+	for rank, i := range p.backlog.order {
 		p.jobs[i].rank, p.jobs[i].order = rank, scene.Jobs[i].Order
 	}
-	slices.SortFunc(p.arrivals, func(a, b int) int {
+	slices.SortFunc(p.backlog.arrivals, func(a, b int) int {
 		return cmp.Or(
 			scene.Jobs[a].arrives().compare(scene.Jobs[b].arrives()), cmp.Compare(p.jobs[a].rank, p.jobs[b].rank))
 	})
@@ -152,15 +133,15 @@ func (p *player) id(i int) contention.ID { return contention.ID(p.scene.Jobs[i].
 // resume begins the run of an initial unit.
 func (p *player) resume(i int, of Running) {
 	r := &run{
-		job: none, index: i, number: p.number, holds: of.Holds, start: of.Started, at: none, ends: Forever,
+		job: none, index: i, number: p.runs.number, holds: of.Holds, start: of.Started, at: none, ends: Forever,
 		leaves: Forever,
 	}
 	if of.Ends != Forever {
 		r.ends = max(of.Ends, p.scene.Now)
 	}
-	p.number++
-	p.begun = append(p.begun, r)
-	p.ends.add(r)
+	p.runs.number++
+	p.runs.begun = append(p.runs.begun, r)
+	p.runs.ends.add(r)
 	u := contention.Unit{
 		ID: contention.ID("running/" + strconv.Itoa(i) + "/" + of.Name), Holds: p.visible(r), Started: of.Started,
 		Accelerators: accelerators(of.Holds, p.scene.Accelerator), End: of.Expected, Sweep: of.Sweep,
@@ -222,8 +203,8 @@ func (p *player) mayStart() bool {
 // happen carries out the events of this instant.
 func (p *player) happen() {
 	var due []*run
-	for p.ends.first() == p.instant() {
-		due = append(due, p.ends.take())
+	for p.runs.ends.first() == p.instant() {
+		due = append(due, p.runs.ends.take())
 	}
 	for _, r := range due { // before any job begins to wait: its prediction rests on all runs that have ended
 		p.learn(r)
@@ -240,16 +221,16 @@ func (p *player) happen() {
 		p.carryOut(p.events[0])
 		p.events = p.events[1:]
 	}
-	for len(p.arrivals) > 0 && p.scene.Jobs[p.arrivals[0]].arrives().compare(p.instant()) <= 0 {
-		p.arrive(p.arrivals[0])
-		p.arrivals = p.arrivals[1:]
+	for len(p.backlog.arrivals) > 0 && p.scene.Jobs[p.backlog.arrivals[0]].arrives().compare(p.instant()) <= 0 {
+		p.arrive(p.backlog.arrivals[0])
+		p.backlog.arrivals = p.backlog.arrivals[1:]
 	}
 }
 
 // elapse lets time pass in which nothing happens.
 func (p *player) elapse(until int64) {
 	if until > p.now {
-		p.tally.elapse(until-p.now, p.waiting)
+		p.tally.elapse(until-p.now, p.backlog.waiting)
 		p.now = until
 	}
 	p.world.Now = p.now
@@ -262,7 +243,7 @@ var errRest = errors.New("the machine does not come to rest")
 
 // rounds evaluates entities until the machine comes to rest.
 func (p *player) rounds() {
-	if p.queued == 0 {
+	if p.backlog.queued == 0 {
 		p.recheck = contention.None
 		return
 	}
@@ -280,7 +261,7 @@ func (p *player) rounds() {
 			settled, p.recheck = true, contention.None
 			p.act(p.machine.Settle(&p.world))
 		}
-		if turns > mostTurns*(p.queued+mostTurns) {
+		if turns > mostTurns*(p.backlog.queued+mostTurns) {
 			p.fault = errRest
 		}
 	}
@@ -292,15 +273,15 @@ func (p *player) turn(id contention.ID) {
 		p.machine.Add(p.surplus(i))
 	}
 	p.tally.decisions++
-	if p.decided == nil {
+	if p.stopwatch.decided == nil {
 		p.act(p.machine.Turn(id, &p.world))
 		return
 	}
-	begin := p.wall()
+	begin := p.stopwatch.wall()
 	actions := p.machine.Turn(id, &p.world)
-	took := p.wall().Sub(begin)
+	took := p.stopwatch.wall().Sub(begin)
 	placed := slices.ContainsFunc(actions, func(a contention.Action) bool { _, ok := a.(contention.Placed); return ok })
-	p.decided(len(p.scene.Jobs[p.byID[id]].Gang.Members), placed, took)
+	p.stopwatch.decided(len(p.scene.Jobs[p.byID[id]].Gang.Members), placed, took)
 	p.act(actions)
 }
 
@@ -313,9 +294,9 @@ func (p *player) act(actions []contention.Action) {
 		case contention.Preempted:
 			p.preemptAll(a.Victims)
 		case contention.Leased:
-			p.leased = true
+			p.reported.leased = true
 		case contention.Released:
-			p.leased = true
+			p.reported.leased = true
 		case contention.Rechecks:
 			p.recheck = a.At
 		case contention.Waits, contention.Evicted: // nothing to do: members start at once

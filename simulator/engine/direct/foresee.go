@@ -42,7 +42,7 @@ func (p *player) outlook(m *contention.Machine, of int) forecast.Outlook {
 	out := forecast.Outlook{
 		Accelerators: job.Accelerators, Peers: forecast.Peers(job.Kind.Namespace, job.Order.Priority),
 	}
-	for _, r := range p.ends.runs {
+	for _, r := range p.runs.ends.runs {
 		if r.job != none && p.scene.Jobs[r.job].Bound == nil { // of the others, no end is known
 			left := p.jobs[r.job].usual.Left(p.now - r.start)
 			b.Running = append(b.Running, forecast.Work{Accelerators: r.unit.Accelerators, Seconds: left})

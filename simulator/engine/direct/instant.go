@@ -25,7 +25,7 @@ func (p *player) instant() instant { return instant{p.now, p.past} }
 
 // next is the first instant at which something happens, except for a recheck; its second is Forever if there is none.
 func (p *player) next() instant {
-	begin, next := instant{second: p.scene.Now}, p.ends.first()
+	begin, next := instant{second: p.scene.Now}, p.runs.ends.first()
 	soonest := func(other instant) {
 		if other.compare(begin) < 0 {
 			other = begin
@@ -40,8 +40,8 @@ func (p *player) next() instant {
 	if len(p.events) > 0 {
 		soonest(instant{second: p.events[0].At})
 	}
-	if len(p.arrivals) > 0 {
-		soonest(p.scene.Jobs[p.arrivals[0]].arrives())
+	if len(p.backlog.arrivals) > 0 {
+		soonest(p.scene.Jobs[p.backlog.arrivals[0]].arrives())
 	}
 	return next
 }

@@ -55,9 +55,9 @@ func (p *player) wait(i int) {
 	if p.options.Foresees.Tell != nil && p.history != nil {
 		j.usual = p.history.Usual(p.scene.Jobs[i].Kind)
 	}
-	p.waiting++
-	p.front.add(j.rank)
-	p.came = append(p.came, j.rank)
+	p.backlog.waiting++
+	p.backlog.front.add(j.rank)
+	p.backlog.came = append(p.backlog.came, j.rank)
 	p.add(p.entity(i))
 }
 
@@ -68,8 +68,8 @@ func (p *player) suspend(i int) {
 		return
 	}
 	j.waits, j.suspended = false, true
-	p.waiting--
-	p.queued--
+	p.backlog.waiting--
+	p.backlog.queued--
 	p.tally.jobs[i].Waited += p.now - j.since
 	p.emit(Event{At: p.now, Kind: Suspended, Job: i, Running: none, Name: p.scene.Jobs[i].Name})
 	p.act(p.machine.Remove(p.id(i), p.now))
@@ -90,7 +90,7 @@ func (p *player) comeBack(event SceneEvent) {
 }
 
 func (p *player) add(e contention.Entity) {
-	p.queued++
+	p.backlog.queued++
 	p.machine.Add(e)
 }
 

@@ -103,7 +103,7 @@ func (p *player) change(event SceneEvent) {
 
 // extend makes the end of an initial run unknown, if it still runs.
 func (p *player) extend(running int) {
-	for _, r := range p.begun {
+	for _, r := range p.runs.begun {
 		if r.index != running {
 			continue
 		}
@@ -122,7 +122,7 @@ func (p *player) extend(running int) {
 // on returns the runs on the nodes, in the order of their starts.
 func (p *player) on(nodes []int) []*run {
 	var out []*run
-	for _, r := range p.begun {
+	for _, r := range p.runs.begun {
 		if slices.ContainsFunc(r.holds, func(h topology.Held) bool { return slices.Contains(nodes, h.Node) }) {
 			out = append(out, r)
 		}
@@ -140,7 +140,7 @@ func (p *player) on(nodes []int) []*run {
 
 // disrupt ends a run that lost a node. A job waits again; an initial run does not return.
 func (p *player) disrupt(r *run) {
-	p.ends.remove(r)
+	p.runs.ends.remove(r)
 	p.finish(r, Disrupted)
 	if r.job == none {
 		return

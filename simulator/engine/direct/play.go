@@ -29,8 +29,8 @@ func (a *playing) Run(ctx context.Context, s *scenario.Scenario, w engine.Watche
 		return err
 	}
 	p := newPlayer(of, a.options, func(event Event) { w.Happens(shared(event)) })
-	p.wall = a.now
-	p.decided = func(members int, placed bool, took time.Duration) {
+	p.stopwatch.wall = a.now
+	p.stopwatch.decided = func(members int, placed bool, took time.Duration) {
 		w.Decides(engine.Decision{Took: took, Members: members, Placed: placed})
 	}
 	for ctx.Err() == nil && p.step() {

@@ -25,7 +25,7 @@ func (p *player) pause(r *run, nodes []int) {
 	j := &p.jobs[r.job]
 	if r.lost == 0 {
 		p.save(r)
-		p.ends.remove(r)
+		p.runs.ends.remove(r)
 		r.ends = Forever
 	}
 	var lost []int
@@ -57,7 +57,7 @@ func (p *player) pause(r *run, nodes []int) {
 	p.machine.Taken(p.heldNodes(r)) // its end is not known any more
 	if !j.surplus {
 		j.surplus = true
-		p.queued++
+		p.backlog.queued++
 	}
 	p.machine.Add(p.surplus(r.job))
 }
@@ -79,7 +79,7 @@ func (p *player) train(r *run) {
 	r.lost, r.start = 0, p.now
 	r.pace = p.pace(r.job, r.nodes)
 	r.ends, r.past = p.later(p.takes(r.job, r.pace)), p.past
-	p.ends.add(r)
+	p.runs.ends.add(r)
 }
 
 // replacement makes the waiting members of a gang those that replace lost ones: all of them are needed, and start

@@ -7,6 +7,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
+// reported is what was reported of the leases.
+type reported struct {
+	// leased is set if a lease changed at this instant.
+	leased bool
+	// kept holds the jobs whose lease was reported.
+	kept map[int]bool
+}
+
 // told is a lease as reported: no nodes for none.
 type told struct {
 	nodes []int
@@ -15,18 +23,18 @@ type told struct {
 
 // report reports the leases that changed at this instant, and the jobs that began to wait.
 func (p *player) report() {
-	if p.leased {
+	if p.reported.leased {
 		p.reportKept()
-		p.leased = false
+		p.reported.leased = false
 	}
-	slices.Sort(p.came)
-	for _, rank := range slices.Compact(p.came) {
-		if i := p.order[rank]; p.jobs[i].waits {
+	slices.Sort(p.backlog.came)
+	for _, rank := range slices.Compact(p.backlog.came) {
+		if i := p.backlog.order[rank]; p.jobs[i].waits {
 			p.emit(Event{At: p.now, Kind: Refused, Job: i, Running: none, Name: p.scene.Jobs[i].Name})
 			p.foresee(i)
 		}
 	}
-	p.came = p.came[:0]
+	p.backlog.came = p.backlog.came[:0]
 }
 
 // reportKept reports the closed leases that are new or changed since they were reported last.
@@ -37,10 +45,10 @@ func (p *player) reportKept() {
 		owned[p.byID[l.Owner]] = true
 		p.keep(l)
 	}
-	for i := range p.kept {
+	for i := range p.reported.kept {
 		if !owned[i] {
 			p.jobs[i].told = told{}
-			delete(p.kept, i)
+			delete(p.reported.kept, i)
 		}
 	}
 }
@@ -60,7 +68,7 @@ func (p *player) keep(l *contention.Lease) {
 		return
 	}
 	j.told = told{l.Nodes, at}
-	p.kept[i] = true
+	p.reported.kept[i] = true
 	p.tally.keep(i, at)
 	place := topology.Placement{Gang: p.scene.Jobs[i].Name, Within: l.Within}
 	for _, h := range l.Holds {

@@ -61,14 +61,14 @@ func (p *player) part(r *run, ranks []int) {
 	for _, rank := range ranks {
 		r.parting = append(r.parting, parting{rank, p.later(grace)})
 	}
-	p.parting = append(p.parting, r)
+	p.runs.parting = append(p.runs.parting, r)
 	p.count(r)
 }
 
 // firstParting returns the instant at which the next member leaves alone; Forever if none does.
 func (p *player) firstParting() int64 {
 	first := int64(Forever)
-	for _, r := range p.parting {
+	for _, r := range p.runs.parting {
 		for _, of := range r.parting {
 			first = min(first, of.at)
 		}
@@ -81,7 +81,7 @@ func (p *player) partAll() {
 	if p.firstParting() > p.now {
 		return
 	}
-	for _, r := range slices.Clone(p.parting) {
+	for _, r := range slices.Clone(p.runs.parting) {
 		leaves := func(rank int) bool {
 			return slices.ContainsFunc(r.parting, func(of parting) bool { return of.rank == rank && of.at <= p.now })
 		}
@@ -123,7 +123,7 @@ func (p *player) shrink(r *run, leaves func(rank int) bool) {
 	left := slices.DeleteFunc(parts, func(u *contention.Unit) bool { return u.Of == "" || !p.lostPart(r, u, leaves) })
 	r.parting = slices.DeleteFunc(r.parting, func(of parting) bool { return leaves(of.rank) })
 	if len(r.parting) == 0 {
-		p.parting = slices.DeleteFunc(p.parting, func(other *run) bool { return other == r })
+		p.runs.parting = slices.DeleteFunc(p.runs.parting, func(other *run) bool { return other == r })
 	}
 	r.nodes = next
 	p.goOn(r)
@@ -151,7 +151,7 @@ func (p *player) waitToGrow(i int) {
 	j := &p.jobs[i]
 	if !j.surplus {
 		j.surplus = true
-		p.queued++
+		p.backlog.queued++
 	}
 	p.machine.Add(p.surplus(i))
 }
@@ -172,7 +172,7 @@ func (p *player) grow(r *run, a contention.Placed) {
 		}
 	}
 	p.goOn(r)
-	p.queued--
+	p.backlog.queued--
 	j.surplus = false
 	p.act(p.machine.Started(a.ID, fresh, p.now))
 	p.emit(Event{
@@ -192,11 +192,11 @@ func (p *player) goOn(r *run) {
 			r.holds = append(r.holds, p.heldBy(r, rank))
 		}
 	}
-	p.ends.remove(r)
+	p.runs.ends.remove(r)
 	r.start = p.now
 	r.pace = p.pace(r.job, r.nodes)
 	r.ends, r.past = p.later(p.takes(r.job, r.pace)), p.past
-	p.ends.add(r)
+	p.runs.ends.add(r)
 	p.count(r)
 }
 

@@ -73,7 +73,7 @@ func (p *player) start(a contention.Placed) {
 		p.take(held, -1)
 	}
 	p.count(r)
-	p.queued--
+	p.backlog.queued--
 	j.surplus = false
 	p.act(p.machine.Started(a.ID, taken, p.now))
 	p.emit(Event{At: p.now, Kind: kind, Job: i, Running: none, Name: asked.Name, Placement: a.Placement})
@@ -87,11 +87,11 @@ func (p *player) start(a contention.Placed) {
 func (p *player) bind(i int) {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	j.run = &run{
-		job: i, index: none, number: p.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left), past: p.past,
+		job: i, index: none, number: p.runs.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left), past: p.past,
 		leaves: Forever,
 	}
-	p.number++
-	p.ends.add(j.run)
+	p.runs.number++
+	p.runs.ends.add(j.run)
 	for rank, node := range asked.Bound {
 		held := topology.Held{Node: node, Demand: asked.Gang.Shapes[asked.Gang.Members[rank].Shape].Demand}
 		j.run.holds = append(j.run.holds, held)
@@ -113,31 +113,31 @@ func (p *player) begin(i int, nodes []int) {
 		p.tally.jobs[first].Bypassed++
 	}
 	j.waits = false
-	p.waiting--
+	p.backlog.waiting--
 	p.tally.start(i, p.now, p.now-j.since)
 	pace := p.pace(i, nodes)
 	j.run = &run{
 		job:    i,
 		index:  none,
-		number: p.number,
+		number: p.runs.number,
 		pace:   pace,
 		start:  p.now,
 		first:  p.now,
 		ends:   p.later(p.takes(i, pace)), past: p.past,
 		leaves: Forever,
 	}
-	p.number++
-	p.ends.add(j.run)
+	p.runs.number++
+	p.runs.ends.add(j.run)
 }
 
 // first is the first job that waits. There is one.
 func (p *player) first() int {
 	for {
-		i := p.order[p.front.first()]
+		i := p.backlog.order[p.backlog.front.first()]
 		if p.jobs[i].waits {
 			return i
 		}
-		p.front.drop()
+		p.backlog.front.drop()
 	}
 }
 
@@ -192,10 +192,10 @@ func (p *player) finish(r *run, kind Kind) {
 	event := Event{At: p.now, Kind: kind, Job: r.job, Running: r.index}
 	if r.job == none {
 		event.Name = p.scene.Running[r.index].Name
-		p.begun = slices.DeleteFunc(p.begun, func(o *run) bool { return o == r })
+		p.runs.begun = slices.DeleteFunc(p.runs.begun, func(o *run) bool { return o == r })
 	} else {
 		j := &p.jobs[r.job]
-		p.parting = slices.DeleteFunc(p.parting, func(other *run) bool { return other == r })
+		p.runs.parting = slices.DeleteFunc(p.runs.parting, func(other *run) bool { return other == r })
 		event.Name, j.run = p.scene.Jobs[r.job].Name, nil
 		if kind == Ended {
 			p.tally.jobs[r.job].Ended = p.now
@@ -212,7 +212,7 @@ func (p *player) finish(r *run, kind Kind) {
 func (p *player) withdraw(i int) {
 	if j := &p.jobs[i]; j.surplus {
 		j.surplus = false
-		p.queued--
+		p.backlog.queued--
 		p.act(p.machine.Remove(p.id(i), p.now))
 	}
 }
@@ -224,15 +224,15 @@ func (p *player) preempt(i int) {
 		return
 	}
 	if grace == 0 {
-		p.ends.remove(r)
+		p.runs.ends.remove(r)
 		p.leave(r)
 		return
 	}
 	p.withdraw(i) // no member joins a job that leaves
 	if r.leaves = p.later(grace); r.leaves <= r.ends {
-		p.ends.remove(r)
+		p.runs.ends.remove(r)
 		r.ends, r.past = r.leaves, p.past
-		p.ends.add(r)
+		p.runs.ends.add(r)
 	}
 	p.count(r)
 	p.emit(Event{At: p.now, Kind: Evicted, Job: i, Running: none, Name: p.scene.Jobs[i].Name})
