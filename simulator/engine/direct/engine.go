@@ -113,7 +113,10 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 		p.backlog.order, p.backlog.arrivals = append(p.backlog.order, i), append(p.backlog.arrivals, i)
 		p.byID[p.id(i)] = i
 	}
-	slices.SortStableFunc(p.backlog.order, func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) })
+	slices.SortStableFunc(
+		p.backlog.order,
+		func(a, b int) int { return scene.Jobs[a].Order.Compare(scene.Jobs[b].Order) },
+	)
 	for rank, i := range p.backlog.order {
 		p.jobs[i].rank, p.jobs[i].order = rank, scene.Jobs[i].Order
 	}

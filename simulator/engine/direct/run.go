@@ -87,7 +87,13 @@ func (p *player) start(a contention.Placed) {
 func (p *player) bind(i int) {
 	asked, j := &p.scene.Jobs[i], &p.jobs[i]
 	j.run = &run{
-		job: i, index: none, number: p.runs.number, nodes: asked.Bound, start: p.now, ends: p.later(j.left), past: p.past,
+		job:    i,
+		index:  none,
+		number: p.runs.number,
+		nodes:  asked.Bound,
+		start:  p.now,
+		ends:   p.later(j.left),
+		past:   p.past,
 		leaves: Forever,
 	}
 	p.runs.number++
