@@ -148,13 +148,16 @@ func (r Record) lostAt(run Run) time.Time {
 	return at
 }
 
-// scale lets a millisecond be a second.
-func scale(d time.Duration) time.Duration {
-	return time.Duration(d.Round(time.Millisecond).Milliseconds()) * time.Second
-}
+// quantum is played as a second, since instants of scenes are whole seconds: short enough that what happens one after the other in a
+// record does so in its scene, and long enough that scenes last minutes, as records do. The queue's constants are in seconds: to it, a run
+// that was stretched to hours would be another one (docs/simulator-validation.md).
+const quantum = 100 * time.Millisecond
+
+// scale returns a time of a record in a scene.
+func scale(d time.Duration) time.Duration { return d.Round(quantum) * time.Duration(time.Second/quantum) }
 
 // unscale is the other way.
-func unscale(d time.Duration) time.Duration { return d / 1000 }
+func unscale(d time.Duration) time.Duration { return d / time.Duration(time.Second/quantum) }
 
 // comes returns the earliest time at which a run could have its room: when it is whole, and the fleet is open.
 func (r Record) comes(run Run) time.Time {
@@ -164,7 +167,7 @@ func (r Record) comes(run Run) time.Time {
 	return run.Whole
 }
 
-// arrives returns the arrival of a gang: of several that were whole within a millisecond, each a millisecond after the
+// arrives returns the arrival of a gang: of several that were whole within a quantum, each a quantum after the
 // one before; but those for which the fleet was opened arrive at one instant.
 func (r Record) arrives(run Run) time.Duration {
 	if run.Whole.Before(r.Opened) {

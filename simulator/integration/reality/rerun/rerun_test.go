@@ -57,6 +57,12 @@ func TestDraw_SeedIsAPlan(t *testing.T) {
 	}
 }
 
+// What happens within a quantum of a record happens at once in its scene, and that lasts inScene times as long.
+const (
+	quantum = 100 * time.Millisecond
+	inScene = 10
+)
+
 // told holds an engine's reports of starts.
 type told struct {
 	scene *scenario.Scenario
@@ -67,7 +73,7 @@ type told struct {
 func (w *told) Happens(e engine.Event) {
 	if e.Kind == engine.Started {
 		job := w.scene.Jobs[e.Job]
-		w.at[job.ID] = e.At / 1000
+		w.at[job.ID] = e.At / inScene
 		for _, node := range e.Nodes {
 			w.nodes[job.ID] = append(w.nodes[job.ID], w.scene.Ledger.Tree.Node(node))
 		}
@@ -79,12 +85,12 @@ func (*told) Decides(engine.Decision) {}
 // perfect is a record of a burst by a cluster that does as the simulator does, but takes a while for everything.
 func perfect(t *testing.T, machines fleet.Fleet) rerun.Record {
 	t.Helper()
-	const making, binding = 40 * time.Millisecond, 20 * time.Millisecond
+	const making, binding = quantum, 20 * time.Millisecond
 	plan := rerun.Draw(rerun.Burst, 1)
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	record := rerun.Record{Plan: plan, Begin: begin}
 	for i, g := range plan.Gangs {
-		asked := begin.Add(time.Duration(7*i) * time.Millisecond)
+		asked := begin.Add(time.Duration(i) * quantum)
 		record.Asked = append(record.Asked, asked)
 		record.Queued = append(record.Queued, asked.Truncate(time.Second))
 		record.Runs = append(record.Runs, rerun.Run{Gang: g.Name, Whole: asked.Add(making)})
@@ -101,7 +107,7 @@ func perfect(t *testing.T, machines fleet.Fleet) rerun.Record {
 			t.Fatal(err)
 		}
 		for _, j := range s.Jobs {
-			waited[j.ID] = seen.at[j.ID] > j.Submit/1000
+			waited[j.ID] = seen.at[j.ID] > j.Submit/inScene
 		}
 	}
 	for i := range record.Runs {
@@ -135,7 +141,7 @@ func TestPlay_PerfectCopyHasOnlyDelays(t *testing.T) {
 	if c.Starts != 50 || c.SameDomain != 50 || c.SameNodes != 50 || c.Overtaken != 0 || len(c.Differences) > 0 {
 		t.Errorf("%+v", c)
 	}
-	if c.Waits.Max != 75*time.Millisecond || c.Making.P50 != 40*time.Millisecond ||
+	if c.Waits.Max != 75*time.Millisecond || c.Making.P50 != quantum ||
 		c.Binding.P50 != 25*time.Millisecond {
 		t.Errorf("waits %s, making %s, binding %s", c.Waits, c.Making, c.Binding)
 	}
@@ -191,14 +197,14 @@ func TestPlay_ReportsDifferences(t *testing.T) {
 func TestScene_OpenedFleetSubmitsAtOnce(t *testing.T) {
 	fleet := machines(t)
 	record := perfect(t, fleet)
-	record.Opened = record.Begin.Add(time.Second)
+	record.Opened = record.Begin.Add(10 * time.Second)
 	s, err := rerun.Scene(fleet, record, nil, rerun.Delays{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, j := range s.Jobs {
-		if j.Submit != time.Second*1000 {
-			t.Errorf("%s comes at %v, want 1000 s, a second of the record", j.ID, j.Submit)
+		if j.Submit != inScene*10*time.Second {
+			t.Errorf("%s comes at %v, want 100 s, ten seconds of the record", j.ID, j.Submit)
 		}
 		if i > 0 && j.Waited > s.Jobs[i-1].Waited {
 			t.Errorf("%s waits longer than %s before it", j.ID, s.Jobs[i-1].ID)
