@@ -7,7 +7,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// reported is what was reported of the leases.
+// reported holds what was reported of leases.
 type reported struct {
 	// leased is set if a lease changed at this instant.
 	leased bool

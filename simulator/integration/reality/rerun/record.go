@@ -151,13 +151,16 @@ func (r Record) lostAt(run Run) time.Time {
 // quantum is played as a second, since instants of scenes are whole seconds: short enough that what happens one after the other in a
 // record does so in its scene, and long enough that scenes last minutes, as records do. The queue's constants are in seconds: to it, a run
 // that was stretched to hours would be another one (docs/simulator-validation.md).
-const quantum = 100 * time.Millisecond
+const (
+	quantum = time.Second / stretch
+	stretch = 10
+)
 
 // scale returns a time of a record in a scene.
-func scale(d time.Duration) time.Duration { return d.Round(quantum) * time.Duration(time.Second/quantum) }
+func scale(d time.Duration) time.Duration { return d.Round(quantum) * stretch }
 
 // unscale is the other way.
-func unscale(d time.Duration) time.Duration { return d / time.Duration(time.Second/quantum) }
+func unscale(d time.Duration) time.Duration { return d / stretch }
 
 // comes returns the earliest time at which a run could have its room: when it is whole, and the fleet is open.
 func (r Record) comes(run Run) time.Time {
