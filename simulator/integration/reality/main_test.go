@@ -29,12 +29,15 @@ var (
 	recorded = flag.String(
 		"recorded",
 		"",
-		"hold the records of uncontrolled replays in this folder (-keep) against the simulator, without a cluster",
+		"hold the records in this folder (-keep) against the simulator, without a cluster",
 	)
 	keep = flag.String("keep", "", "the folder to keep what was recorded in, one file for each run")
 
 	shared stage.Stage
 )
+
+// fleetFile is the fleet of all runs but the uncontrolled.
+var fleetFile = filepath.Join("testdata", "racks.yaml")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -47,7 +50,7 @@ func TestMain(m *testing.M) {
 	}
 	setting := stage.Setting{
 		Name:     "reality",
-		Machines: filepath.Join("testdata", "racks.yaml"),
+		Machines: fleetFile,
 		Options:  cluster.Options{Mode: probe.Full},
 		Out:      os.Stdout,
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/engine/kube"
+	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 )
 
@@ -51,9 +52,13 @@ func TestSimulator_AgreesWithRealComponents(t *testing.T) {
 					t.Skip("with -long: it takes longer than the others, and wants a machine of its own")
 				}
 				record := drive(t, rerun.Draw(kind, seed))
-				keepRecord(t, record)
+				keepRecord(t, *keep, record)
 				for name, player := range players {
-					seen[name] = append(seen[name], compare(t, name, player, record))
+					c := compare(t, name, player, shared.Machines, record)
+					seen[name] = append(seen[name], c)
+					if len(rerun.Enough([]rerun.Comparison{c})) > 0 { // which -recorded plays again
+						keepRecord(t, filepath.Join(shared.Dir(), "logs"), record)
+					}
 				}
 			})
 		}
@@ -68,9 +73,44 @@ func TestSimulator_AgreesWithRealComponents(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, name string, player engine.Engine, record rerun.Record) rerun.Comparison {
+// Records of earlier runs are held against the simulator again, without a cluster: those of a run that disagreed are beside its logs.
+func TestSimulator_AgreesWithRecords(t *testing.T) {
+	if *recorded == "" {
+		t.Skip("with -recorded: the folder that -keep named, or the logs of a run that disagreed")
+	}
+	machines, err := fleet.Open(fleetFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range rerun.Kinds() {
+		files, err := filepath.Glob(filepath.Join(*recorded, string(kind)+"-*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			var record rerun.Record
+			content, err := os.ReadFile(file)
+			if err == nil {
+				err = json.Unmarshal(content, &record)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, player := range engines(t) {
+				c := compare(t, name, player, machines, record)
+				for _, missing := range rerun.Enough([]rerun.Comparison{c}) {
+					t.Errorf("engine %s: %s", name, missing)
+				}
+			}
+		}
+	}
+}
+
+func compare(
+	t *testing.T, name string, player engine.Engine, machines fleet.Fleet, record rerun.Record,
+) rerun.Comparison {
 	t.Helper()
-	out, err := rerun.Play(t.Context(), player, shared.Machines, record)
+	out, err := rerun.Play(t.Context(), player, machines, record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,17 +120,17 @@ func compare(t *testing.T, name string, player engine.Engine, record rerun.Recor
 	return c
 }
 
-// keepRecord writes a record to the folder that was asked for.
-func keepRecord(t *testing.T, record rerun.Record) {
+// keepRecord writes a record to a folder; empty for none.
+func keepRecord(t *testing.T, folder string, record rerun.Record) {
 	t.Helper()
-	if *keep == "" {
+	if folder == "" {
 		return
 	}
 	content, err := json.MarshalIndent(record, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(*keep, fmt.Sprintf("%s-%d.json", record.Plan.Kind, record.Plan.Seed))
+	file := filepath.Join(folder, fmt.Sprintf("%s-%d.json", record.Plan.Kind, record.Plan.Seed))
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
