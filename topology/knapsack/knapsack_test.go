@@ -8,10 +8,15 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// draw makes parts as trees offer them: few points, costs that grow unevenly, the first layer always possible.
+// draw makes parts as trees offer them: few points, costs that grow unevenly, the first layer always possible. Some are the same as the one
+// before, as those of vertices of one class are.
 func draw(r *rand.Rand, m *knapsack.Mixer) []knapsack.ParetoFront {
 	parts := make([]knapsack.ParetoFront, 1+r.IntN(8))
 	for i := range parts {
+		if i > 0 && r.IntN(3) == 0 {
+			parts[i] = parts[i-1]
+			continue
+		}
 		parts[i] = make(knapsack.ParetoFront, m.Layers().Count())
 		for e := range parts[i] {
 			if e > 0 && r.IntN(3) == 0 {

@@ -82,28 +82,40 @@ func TestSimulator_AgreesWithRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range rerun.Kinds() {
-		files, err := filepath.Glob(filepath.Join(*recorded, string(kind)+"-*.json"))
-		if err != nil {
-			t.Fatal(err)
+	files := recordsIn(t, *recorded)
+	if len(files) == 0 {
+		t.Fatalf("-recorded %s: there are no records; write some with -keep", *recorded)
+	}
+	for _, file := range files {
+		var record rerun.Record
+		content, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(content, &record)
 		}
-		for _, file := range files {
-			var record rerun.Record
-			content, err := os.ReadFile(file)
-			if err == nil {
-				err = json.Unmarshal(content, &record)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, player := range engines(t) {
-				c := compare(t, name, player, machines, record)
-				for _, missing := range rerun.Enough([]rerun.Comparison{c}) {
-					t.Errorf("engine %s: %s", name, missing)
-				}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for name, player := range engines(t) {
+			c := compare(t, name, player, machines, record)
+			for _, missing := range rerun.Enough([]rerun.Comparison{c}) {
+				t.Errorf("engine %s: %s", name, missing)
 			}
 		}
 	}
+}
+
+// recordsIn lists the records of all kinds in a folder.
+func recordsIn(t *testing.T, folder string) []string {
+	t.Helper()
+	var all []string
+	for _, kind := range rerun.Kinds() {
+		files, err := filepath.Glob(filepath.Join(folder, string(kind)+"-*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, files...)
+	}
+	return all
 }
 
 func compare(
