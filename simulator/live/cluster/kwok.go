@@ -17,6 +17,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
+// EndsAfter is the time in milliseconds that the fake kubelet takes to end a pod.
+const EndsAfter = 50
+
 // manyNodes is the fleet size beyond which node leases are renewed so rarely that they cost nothing: at 10 s a node,
 // the renewals of a large fleet drown the API server.
 const manyNodes = 500
@@ -53,15 +56,19 @@ options:
 `, leaseSeconds, parallelism, 4*parallelism, parallelism)
 	return bytes.Join([][]byte{
 		[]byte(options),
-		birth, []byte(heartbeatstages.DefaultNodeHeartbeatWithLease),
-		ready, complete, []byte(terminateStage), []byte(removeStage),
+		birth,
+		[]byte(heartbeatstages.DefaultNodeHeartbeatWithLease),
+		ready,
+		complete,
+		[]byte(strings.Replace(terminateStage, "ENDS_AFTER", strconv.Itoa(EndsAfter), 1)),
+		[]byte(removeStage),
 	}, []byte("\n---\n")), nil
 }
 
 // A kubelet ends a pod that is being deleted before it lets go of it, with phase Failed unless its containers ended well.
 // Policies for failed pods look at that phase, so KWOK's own stage, which deletes at once, would hide every eviction from them.
-// It takes half a second to one and a half, as the kubelet's pod lifecycle event generator lists containers once a second: who has to say why
-// a pod ends before the Job controller reads its exit code has that long on a real node, too.
+// It takes less time than a kubelet does (TestKubelet_TakesLongerThanTheFakeOne): who has to say why a pod ends before the Job controller
+// reads its exit code has no more time here than on a real node.
 const (
 	terminateStage = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -73,7 +80,7 @@ spec:
     matchExpressions:
     - {key: .metadata.deletionTimestamp, operator: Exists}
     - {key: .status.phase, operator: In, values: [Pending, Running]}
-  delay: {durationMilliseconds: 500, jitterDurationMilliseconds: 1500}
+  delay: {durationMilliseconds: ENDS_AFTER}
   next:
     statusTemplate: |
       {{ $now := Now }}
