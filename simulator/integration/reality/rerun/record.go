@@ -149,8 +149,8 @@ func (r Record) lostAt(run Run) time.Time {
 }
 
 // quantum is played as a second, since instants of scenes are whole seconds: short enough that what happens one after the other in a
-// record does so in its scene, and long enough that scenes last minutes, as records do. The queue's constants are in seconds: to it, a run
-// that was stretched to hours would be another one (docs/simulator-validation.md).
+// record does so in its scene, and long enough that no run of it reaches the ten minutes that the queue assumes an unknown end to be away
+// (contention.Policy.MinRemaining). Stretched a hundredfold, runs of half a minute do, and the scene is another one.
 const (
 	quantum = time.Second / stretch
 	stretch = 10
