@@ -54,15 +54,15 @@ func SameSize(a, b *jobsetv1alpha2.JobSet) bool {
 	})
 }
 
-// Kept returns the existing JobSet with the planned values of the fields that JobSet permits to change while it is
+// Adjusted returns the existing JobSet with the planned values of the fields that JobSet permits to change while it is
 // suspended: suspend, its labels and annotations, and the labels, annotations, node selectors, tolerations and gates of
 // its pods.
-func Kept(planned, there *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
-	kept := planned.DeepCopy()
-	kept.Spec = *there.Spec.DeepCopy()
-	kept.Spec.Suspend = planned.Spec.Suspend
-	for i := range kept.Spec.ReplicatedJobs {
-		job := &kept.Spec.ReplicatedJobs[i]
+func Adjusted(planned, there *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
+	adjusted := planned.DeepCopy()
+	adjusted.Spec = *there.Spec.DeepCopy()
+	adjusted.Spec.Suspend = planned.Spec.Suspend
+	for i := range adjusted.Spec.ReplicatedJobs {
+		job := &adjusted.Spec.ReplicatedJobs[i]
 		at := slices.IndexFunc(planned.Spec.ReplicatedJobs, func(p jobsetv1alpha2.ReplicatedJob) bool {
 			return p.Name == job.Name
 		})
@@ -74,5 +74,5 @@ func Kept(planned, there *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
 		pods.Spec.NodeSelector, pods.Spec.Tolerations = want.Spec.NodeSelector, want.Spec.Tolerations
 		pods.Spec.SchedulingGates = want.Spec.SchedulingGates
 	}
-	return kept
+	return adjusted
 }

@@ -40,7 +40,7 @@ func (r *Reconciler) keep(
 	if err != nil {
 		return err
 	}
-	content, err := jobSetContent(plan.Kept(planned.JobSet, there), there)
+	content, err := jobSetContent(plan.Adjusted(planned.JobSet, there), there)
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,9 @@ func TestWriter_EndsTheWaitThatAnotherSchedulerReported(t *testing.T) {
 			Message: "4 nodes full",
 		},
 	}
-	s.Goes(s.group, nil)
+	s.Placed(s.group, nil)
 	s.expect(t, metav1.ConditionFalse, "the gang has its nodes")
-	s.Goes(s.group, nil) // the next member; the cache may still show the old condition
+	s.Placed(s.group, nil) // the next member; the cache may still show the old condition
 	if n := s.writes(); n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
@@ -65,7 +65,7 @@ func TestWriter_RepeatsAFailedWrite(t *testing.T) {
 	s.clock.Step(2 * time.Minute)
 	s.Waits(s.group, explanation.WrongRequest, "there is no such level", standing.Turn{})
 	waitFor("the failed write is to be repeated", s.clock.HasWaiters)
-	s.Goes(s.group, nil)
+	s.Placed(s.group, nil)
 	s.expect(t, metav1.ConditionFalse, "the gang has its nodes")
 	s.clock.Step(time.Minute)
 	time.Sleep(50 * time.Millisecond)

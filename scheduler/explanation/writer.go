@@ -181,9 +181,9 @@ func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 	t.at = time.Time{}
 }
 
-// Goes reports that the gang was placed, and where; nil if that is not known. For a gang that never waited and that nothing owns nothing
+// Placed reports that the gang was placed, and where; nil if that is not known. For a gang that never waited and that nothing owns nothing
 // is written: that would be one more write for each, without a reader.
-func (w *Writer) Goes(group *schedulingv1beta1.PodGroup, place *standing.Place) {
+func (w *Writer) Placed(group *schedulingv1beta1.PodGroup, place *standing.Place) {
 	w.mu.Lock()
 	t := w.gangs[group.UID]
 	// Without a record the group itself shows whether it waits: a scheduler before this one wrote that.

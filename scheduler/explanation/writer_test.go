@@ -101,7 +101,7 @@ func (s *stage) writes() int {
 
 func TestWriter_WritesNewsOncePerMinute(t *testing.T) {
 	s := newStage(t)
-	s.Goes(s.group, nil) // it never waited: nothing to say
+	s.Placed(s.group, nil) // it never waited: nothing to say
 	s.Waits(
 		s.group,
 		explanation.NoRoom,
@@ -146,7 +146,7 @@ func TestWriter_WritesNewsOncePerMinute(t *testing.T) {
 	s.expect(t, metav1.ConditionTrue, "there is no such level")
 
 	// The start is written at once.
-	s.Goes(s.group, nil)
+	s.Placed(s.group, nil)
 	s.expect(t, metav1.ConditionFalse, "the gang has its nodes")
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()
@@ -213,10 +213,10 @@ func TestWriter_StandingIsInConditions(t *testing.T) {
 	}
 
 	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
-	s.Goes(s.group, &place)
+	s.Placed(s.group, &place)
 	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
 	s.says(t, standing.Queued, metav1.ConditionFalse, "the gang does not wait")
-	s.Goes(s.group, nil)              // its other members
+	s.Placed(s.group, nil)            // its other members
 	time.Sleep(50 * time.Millisecond) // queued notes are written
 	if n := s.writes() - before; n != 2 {
 		t.Errorf("%d writes for a gang of which one member was told already", n)
@@ -229,11 +229,11 @@ func TestWriter_ReportsPlaceToOwner(t *testing.T) {
 	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
 	orphan := s.group.DeepCopy()
 	orphan.OwnerReferences = nil
-	s.Goes(orphan, &place)
+	s.Placed(orphan, &place)
 	if n := s.writes(); n != 0 {
 		t.Errorf("%d writes about a gang that nobody owns", n)
 	}
-	s.Goes(s.group, &place)
+	s.Placed(s.group, &place)
 	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
 }
 
@@ -258,15 +258,15 @@ func (s *stage) evict(t *testing.T) *schedulingv1beta1.PodGroup {
 func TestWriter_PlacementClearsEviction(t *testing.T) {
 	s := newStage(t)
 	place := standing.Place{Nodes: 4, Domain: "rack-1", Quality: 1}
-	s.Goes(s.group, &place)
+	s.Placed(s.group, &place)
 	s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
 	for range 2 {
 		s.clock.Step(time.Minute)
 		evicted := s.evict(t)
 		before := s.writes()
-		s.Goes(evicted, &place)
+		s.Placed(evicted, &place)
 		for range 3 {
-			s.Goes(evicted, nil) // its other members
+			s.Placed(evicted, nil) // its other members
 		}
 		s.says(t, standing.Placed, metav1.ConditionTrue, place.String())
 		now, err := s.client.SchedulingV1beta1().PodGroups("ns").Get(t.Context(), "train", metav1.GetOptions{})
@@ -302,7 +302,7 @@ func TestWriter_NoEventForTrainJob(t *testing.T) {
 	s.group.OwnerReferences[0].APIVersion, s.group.OwnerReferences[0].Kind = "trainer.kubeflow.org/v1alpha1", "TrainJob"
 	s.Waits(s.group, explanation.NoRoom, "no room", standing.Turn{})
 	s.expect(t, metav1.ConditionTrue, "no room")
-	s.Goes(s.group, nil) // written after the Event would have been
+	s.Placed(s.group, nil) // written after the Event would have been
 	s.expect(t, metav1.ConditionFalse, "the gang has its nodes")
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()

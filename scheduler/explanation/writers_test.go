@@ -37,7 +37,7 @@ func TestWriters_KeepTheOrderOfPlugins(t *testing.T) {
 	members, place := writers.Of(t.Context(), profile), writers.Of(t.Context(), profile)
 
 	members.Waits(s.group, explanation.Incomplete, "1 of the 4 members that it needs are lost", standing.Turn{})
-	place.Goes(s.group, nil)
+	place.Placed(s.group, nil)
 	for _, do := range beside {
 		do()
 	}

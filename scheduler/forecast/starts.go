@@ -145,8 +145,8 @@ func sizeClass(accelerators int64) int {
 	return min((bits.Len64(uint64(max(accelerators, 1)-1))+eights-1)/eights, sizeClasses-1)
 }
 
-// Told returns the forecast that was made for a wait, and the instant in seconds at which it was made; false without one.
-func (s *Starts) Told(id string) (at int64, told Interval, ok bool) {
+// Forecast returns the forecast that was made for a wait, and the instant in seconds at which it was made; false without one.
+func (s *Starts) Forecast(id string) (at int64, told Interval, ok bool) {
 	if p := s.open[id]; p != nil {
 		return p.at, p.told, true
 	}

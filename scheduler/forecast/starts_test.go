@@ -1,6 +1,7 @@
 package forecast_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -78,13 +79,13 @@ func TestStarts_LearnsFromWaitsThatAreNotOver(t *testing.T) {
 }
 
 // A wait retains its forecast until it ends.
-func TestStarts_Told(t *testing.T) {
+func TestStarts_Forecast(t *testing.T) {
 	s := forecast.NewStarts()
 	want := s.Tell("a", 1000, forecast.Outlook{Accelerators: 8, Backlog: 3600})
 	if got := s.Tell("a", 5000, forecast.Outlook{Accelerators: 8}); got != want {
 		t.Errorf("the second forecast is %+v, not %+v", got, want)
 	}
-	if at, got, ok := s.Told("a"); at != 1000 || got != want || !ok {
+	if at, got, ok := s.Forecast("a"); at != 1000 || got != want || !ok {
 		t.Errorf("told is %+v at %d, %t", got, at, ok)
 	}
 	if !s.Started("a", 6000) || s.Started("a", 6000) {
@@ -93,7 +94,7 @@ func TestStarts_Told(t *testing.T) {
 	s.Tell("b", 7000, forecast.Outlook{})
 	s.Forget("b")
 	for _, id := range []string{"a", "b"} {
-		if _, _, ok := s.Told(id); ok {
+		if _, _, ok := s.Forecast(id); ok {
 			t.Errorf("%s has a forecast", id)
 		}
 	}
@@ -115,6 +116,9 @@ func TestRestoreStarts_SurvivesJSONAndBadState(t *testing.T) {
 	text, err := json.Marshal(s.State())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte(`"told":`)) {
+		t.Error("the number of forecasts has another name than in earlier releases")
 	}
 	if most := 300_000; len(text) > most {
 		t.Errorf("the state has %d bytes", len(text))
@@ -139,7 +143,7 @@ func TestRestoreStarts_SurvivesJSONAndBadState(t *testing.T) {
 			{Magnitude: 77},
 			{View: -1},
 			{Magnitude: -2},
-			{Told: -4, Buckets: [][2]int64{{-1, 2}, {900, 1}, {3, 1 << 62}}},
+			{Forecasts: -4, Buckets: [][2]int64{{-1, 2}, {900, 1}, {3, 1 << 62}}},
 		}}, {}, {}, {}, {}, {},
 	}})
 	if told := bad.Tell("x", 0, o); told.Low > told.High || told.High > 7200 {

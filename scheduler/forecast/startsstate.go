@@ -24,8 +24,8 @@ type EndedState struct {
 	// View is the number of the view, Magnitude that of its class, -1 for all.
 	View      int `json:"view"`
 	Magnitude int `json:"magnitude"`
-	// Told counts the forecasts.
-	Told int64 `json:"told"`
+	// Forecasts is the number of forecasts.
+	Forecasts int64 `json:"told"`
 	// Buckets are pairs of a bucket and its weight.
 	Buckets [][2]int64 `json:"buckets"`
 }
@@ -86,7 +86,7 @@ func RestoreStarts(state StartsState) *Starts {
 				continue
 			}
 			d := of.at(e.View, e.Magnitude)
-			d.told = max(e.Told, 0)
+			d.told = max(e.Forecasts, 0)
 			d.ended.fill(e.Buckets)
 		}
 	}

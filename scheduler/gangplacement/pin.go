@@ -132,7 +132,7 @@ func (p *GangPlacement) memberStarts(key types.NamespacedName, node string) {
 		place = placeOf(plan)
 	}
 	if group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name); err == nil {
-		p.explain.Goes(group, place)
+		p.explain.Placed(group, place)
 	}
 }
 

@@ -77,7 +77,7 @@ func (l *Learner) Foreseen(id contention.ID) (Foreseen, bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, told, ok := l.starts.Told(string(id))
+	at, told, ok := l.starts.Forecast(string(id))
 	return Foreseen{told, at}, ok
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
-// Kept is state that survives its scheduler.
-type Kept interface {
+// Durable is state that survives its scheduler.
+type Durable interface {
 	// Changes counts the changes in this process.
 	Changes() int
 	// Ages reports whether the state also changes with time.
@@ -26,7 +26,7 @@ type Kept interface {
 // Keeper reads the state of the last scheduler once, and writes it for the next one.
 type Keeper struct {
 	At Map
-	Of Kept
+	Of Durable
 	// What names the state in the log: "leases".
 	What string
 	// Pause is the shortest time between two writes. The next scheduler lacks the changes since the last one.

@@ -50,8 +50,8 @@ type Gang struct {
 	Scheduler string
 	// Position is its place in the queue, 1 for the first; 0 if it is not in it.
 	Position int
-	// Told is the scheduler's forecast of its start when it began to wait, from its record of such waits; the zero Start if there was none.
-	Told standing.Start
+	// Forecast is the scheduler's forecast of its start when it began to wait, from its record of such waits; the zero Start if there was none.
+	Forecast standing.Start
 }
 
 // Seat is the place of one member.

@@ -126,7 +126,7 @@ func (c *cluster) describe(g *gang) Gang {
 		Name: g.key, Priority: g.order.Priority, Since: g.order.Since,
 		Members: len(all), Needed: g.minCount(), Runs: len(g.running),
 		Accelerators: c.wants(g.group, all), Claims: c.stock.Claims(g.waiting), Scheduler: g.scheduler(),
-		Told: g.told(),
+		Forecast: g.told(),
 	}
 }
 

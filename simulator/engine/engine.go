@@ -42,10 +42,10 @@ type Event struct {
 	Kind Kind
 	// Job is an index into the scenario's jobs, Running one into the units that ran from the beginning; -1 for none.
 	Job, Running int
-	// Nodes are numbers in the tree: for Started, Joined and Shrunk the node of each running rank; for Kept the leased
+	// Nodes are numbers in the tree: for Started, Joined and Shrunk the node of each running rank; for Leased the leased
 	// nodes; for NodesFailed, NodesDrained, NodesCordoned and NodesReturned the affected nodes.
 	Nodes []int
-	// From is the instant of the lease, for Kept; scenario.Forever if it rests on guesses.
+	// From is the instant of the lease, for Leased; scenario.Forever if it rests on guesses.
 	From time.Duration
 }
 
@@ -58,9 +58,9 @@ const (
 	Submitted Kind = "submitted"
 	// Refused is said once of a job that does not start at the instant at which it begins to wait.
 	Refused Kind = "refused"
-	// Kept is reported when a waiting job has a new lease that binds other jobs, and when its nodes or its known
+	// Leased is reported when a waiting job has a new lease that binds other jobs, and when its nodes or its known
 	// instant change.
-	Kept    Kind = "kept"
+	Leased  Kind = "kept"
 	Started Kind = "started"
 	// Joined is reported when waiting members of an elastic job, or those that replace lost ones, join those that run.
 	Joined Kind = "joined"

@@ -55,7 +55,7 @@ func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 	switch v.State {
 	case whatif.Waits, whatif.Fits, whatif.Preempts, whatif.Moves:
 		g.Start = f.start(v, now)
-		g.Start.Usually = usually(v.Gang.Told, now)
+		g.Start.Usually = usually(v.Gang.Forecast, now)
 	default:
 	}
 	g.Answer = sentence(v, g, now)

@@ -65,7 +65,7 @@ func metrics(scene direct.Scene, result direct.Result) map[string]float64 {
 		"s-wait-large":    mean(large),
 		"s-wait-large-mx": float64(percentile(large, 100)),
 		"h-makespan":      float64(result.Makespan) / 3600,
-		"reservations":    float64(r.Kept - r.Unknown),
+		"reservations":    float64(r.Leased - r.Unknown),
 		"%-on-time":       100 * r.OnTime,
 		"s-early-mean":    r.Mean,
 		"s-early-p95":     float64(r.P95),

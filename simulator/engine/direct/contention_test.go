@@ -71,16 +71,16 @@ func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) w
 	options.Until = horizon
 	result, err := direct.Run(scene, options, func(e direct.Event) {
 		j := scene.Jobs[e.Job]
-		if e.Kind == direct.Kept && e.Job == gang {
+		if e.Kind == direct.Leased && e.Job == gang {
 			w.last = e.Reserved
 		}
-		if e.Kind == direct.Kept && e.Job == gang && w.told == 0 && e.Reserved != direct.Forever {
+		if e.Kind == direct.Leased && e.Job == gang && w.told == 0 && e.Reserved != direct.Forever {
 			w.told = e.Reserved
 		}
 		switch {
 		case e.Kind == direct.Ended:
 			delete(runs, e.Job)
-		case e.Kind == direct.Kept && e.Job == gang && w.first == 0:
+		case e.Kind == direct.Leased && e.Job == gang && w.first == 0:
 			w.first = e.At
 			for _, node := range e.Placement.Nodes {
 				w.on[node] = true

@@ -39,7 +39,7 @@ func (l *listener) Happens(e engine.Event) {
 		text += fmt.Sprint(" ", e.Nodes)
 	}
 	switch {
-	case e.Kind != engine.Kept:
+	case e.Kind != engine.Leased:
 	case e.From == scenario.Forever:
 		text += " by a guess"
 	default:

@@ -44,6 +44,6 @@ func (p *player) atMost(i int) int64 {
 // since.
 func (p *player) save(r *run) {
 	if j := &p.jobs[r.job]; j.left != Forever && r.lost == 0 {
-		j.left -= r.pace.Work(r.pace.Kept(p.now - r.start))
+		j.left -= r.pace.Work(r.pace.Saved(p.now - r.start))
 	}
 }

@@ -153,7 +153,7 @@ func shared(e Event) engine.Event {
 	switch e.Kind {
 	case Started, Joined, Shrunk:
 		out.Nodes = e.Placement.Nodes
-	case Kept:
+	case Leased:
 		out.Nodes, out.From = slices.Compact(slices.Sorted(slices.Values(e.Placement.Nodes))), scenario.Forever
 		if e.Reserved != Forever {
 			out.From = time.Duration(e.Reserved) * time.Second

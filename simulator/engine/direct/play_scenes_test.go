@@ -5,6 +5,7 @@
 package direct_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -312,10 +313,12 @@ func difference(got, want []string) string {
 	return "got …\n" + part(got) + "\nwant …\n" + part(want)
 }
 
+var randomScenes = flag.Uint64("scenes", 60, "how many random scenes to draw")
+
 // Random scenes are played alike, too: gangs of all sizes with right and wrong estimates, priorities, elastic ones, and nodes that fail and
 // return.
 func TestEngine_PlaysRandomScenes(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range *randomScenes {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			script := scenetest.Script{Scene: randomScene(seed), Until: 40 * 86400, Policy: contention.DefaultPolicy()}
 			if seed%4 == 0 {

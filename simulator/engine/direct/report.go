@@ -75,6 +75,6 @@ func (p *player) keep(l *contention.Lease) {
 		place.Nodes = append(place.Nodes, h.Node)
 	}
 	p.emit(Event{
-		At: p.now, Kind: Kept, Job: i, Running: none, Name: p.scene.Jobs[i].Name, Placement: place, Reserved: at,
+		At: p.now, Kind: Leased, Job: i, Running: none, Name: p.scene.Jobs[i].Name, Placement: place, Reserved: at,
 	})
 }

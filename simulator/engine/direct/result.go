@@ -48,8 +48,8 @@ type Outcome struct {
 
 // Accuracy compares the instants of first leases with the real starts.
 type Accuracy struct {
-	// Kept is the number of jobs that had a closed lease.
-	Kept int
+	// Leased is the number of jobs that had a closed lease.
+	Leased int
 	// Unknown is the number of these leases that rested on guesses, Waiting that of the other jobs that had not started in the end.
 	// The remaining ones are compared.
 	Unknown, Waiting int

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -189,6 +190,10 @@ type Options struct {
 	Rigid bool
 	// Unlimited has sweeps run as many trials as fit.
 	Unlimited bool
+	// Slack, Leases and Idle replace contention.Discipline.Slack, in hundredths, contention.Policy.MaxLeases and contention.Discipline.Budget, in
+	// seconds; 0 for those of the product.
+	Slack, Idle int64
+	Leases      int
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt is. If it
 	// cannot place all members of a gang, it is asked for the needed ones. Promise is Backfill then.
 	Policy Policy
@@ -207,6 +212,8 @@ func (o Options) rules() contention.Policy {
 	if o.Trusting {
 		rules.GuessWeight = 1
 	}
+	rules.Slack, rules.Budget = cmp.Or(o.Slack, rules.Slack), cmp.Or(o.Idle, rules.Budget)
+	rules.MaxLeases = cmp.Or(o.Leases, rules.MaxLeases)
 	if o.Discipline == Unreserved {
 		rules.MaxLeases = 0
 		return rules
@@ -238,8 +245,8 @@ const (
 	Arrived Kind = iota
 	// Refused is reported once of a job that does not start at the instant at which it begins to wait.
 	Refused
-	// Kept is reported when a closed lease is new, and when its place or its firm instant changes.
-	Kept
+	// Leased is reported when a closed lease is new, and when its place or its firm instant changes.
+	Leased
 	// Started and Ended are reported of every run; Preempted instead of Ended if another job needs the place.
 	Started
 	// Joined is reported when waiting members of an elastic job join it.
@@ -272,7 +279,7 @@ const (
 // String returns the name.
 func (k Kind) String() string {
 	names := [...]string{
-		Arrived: "arrived", Refused: "refused", Kept: "kept", Started: "started", Joined: "joined", Ended: "ended",
+		Arrived: "arrived", Refused: "refused", Leased: "kept", Started: "started", Joined: "joined", Ended: "ended",
 		Preempted: "preempted", Evicted: "evicted", Disrupted: "disrupted", Paused: "paused", Shrunk: "shrunk",
 		NodesFailed: "nodes-failed", NodesDrained: "nodes-drained", NodesCordoned: "nodes-cordoned",
 		NodesReturned: "nodes-returned",
@@ -294,10 +301,10 @@ type Event struct {
 	Job, Running int
 	// Name is that of the job, or of the initial unit.
 	Name string
-	// Placement is the job's for Started, Joined and Shrunk, and the leased place for Kept. Running members retain
+	// Placement is the job's for Started, Joined and Shrunk, and the leased place for Leased. Running members retain
 	// their node.
 	Placement topology.Placement
-	// Reserved is the instant of the lease, for Kept: Forever if it rests on guesses.
+	// Reserved is the instant of the lease, for Leased: Forever if it rests on guesses.
 	Reserved int64
 	// Nodes are those that failed, were drained or returned, or those that were lost, of Paused.
 	Nodes []int

@@ -83,11 +83,11 @@ func play(tb testing.TB, scene direct.Scene, options direct.Options) story {
 func line(e direct.Event) string {
 	at := strconv.FormatFloat(float64(e.At)+e.Past.Seconds(), 'f', -1, 64)
 	text := fmt.Sprintf("%s %s %s", at, e.Name, e.Kind)
-	if e.Kind == direct.Started || e.Kind == direct.Joined || e.Kind == direct.Kept {
+	if e.Kind == direct.Started || e.Kind == direct.Joined || e.Kind == direct.Leased {
 		text += fmt.Sprint(" ", e.Placement.Nodes)
 	}
 	switch {
-	case e.Kind != direct.Kept:
+	case e.Kind != direct.Leased:
 	case e.Reserved == direct.Forever:
 		text += " by a guess"
 	default:

@@ -114,7 +114,7 @@ func accuracy(jobs []Outcome) Accuracy {
 				onTime++
 			}
 		}
-		a.Kept++
+		a.Leased++
 	}
 	if len(errors) == 0 {
 		return a

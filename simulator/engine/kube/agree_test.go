@@ -229,7 +229,7 @@ func told(s *scenario.Scenario, events []engine.Event, at int) string {
 			mark = "> "
 		}
 		text := fmt.Sprint(mark, line(s, e), " ", e.Nodes)
-		if e.Kind == engine.Kept {
+		if e.Kind == engine.Leased {
 			text += fmt.Sprint(" from ", e.From)
 		}
 		lines = append(lines, text)

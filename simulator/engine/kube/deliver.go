@@ -169,7 +169,7 @@ func (w *world) reportKept() {
 			continue
 		}
 		w.watcher.Happens(engine.Event{
-			At: w.since(), Kind: engine.Kept, Job: who.job, Running: engine.None, Nodes: k.nodes, From: k.from,
+			At: w.since(), Kind: engine.Leased, Job: who.job, Running: engine.None, Nodes: k.nodes, From: k.from,
 		})
 	}
 	w.kept = now

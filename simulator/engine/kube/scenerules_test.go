@@ -73,7 +73,7 @@ func (p played) checkRules(t *testing.T, player *contentiontest.Player, events [
 func (r *rules) instant(events []engine.Event) {
 	later := make(map[int]engine.Event)
 	for _, e := range events {
-		if e.Kind == engine.Kept {
+		if e.Kind == engine.Leased {
 			later[e.Job] = e
 		}
 	}
@@ -111,7 +111,7 @@ func (r *rules) instant(events []engine.Event) {
 			for _, node := range e.Nodes {
 				r.away[node] = e.Kind != engine.NodesReturned
 			}
-		case engine.Kept:
+		case engine.Leased:
 			r.leases[e.Job] = e
 		case engine.Refused, engine.Paused, engine.Shrunk: // this engine pauses no job, and shrinks none
 		}
@@ -290,7 +290,7 @@ func (p played) checkTold(t *testing.T, events []engine.Event) {
 					delete(told, owner)
 				}
 			}
-		case engine.Kept:
+		case engine.Leased:
 			if _, known := told[e.Job]; !known && e.From != scenario.Forever {
 				told[e.Job] = e
 			}

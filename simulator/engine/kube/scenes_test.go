@@ -238,7 +238,7 @@ func (p played) moves(t *testing.T, events []engine.Event) []contentiontest.Move
 			m.Kind = contentiontest.Evicts
 		case engine.Preempted, engine.Disrupted:
 			m.Kind = contentiontest.Leaves
-		case engine.Kept:
+		case engine.Leased:
 			m.Kind, m.Nodes = contentiontest.Leases, e.Nodes
 			if e.From != scenario.Forever {
 				m.Instant = p.at(e.From)

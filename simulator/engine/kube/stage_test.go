@@ -22,10 +22,10 @@ import (
 var (
 	long   = flag.Bool("long", false, "play more and longer scenes")
 	first  = flag.Uint64("first", 0, "the first seed of random scenarios")
-	seeds  = flag.Uint64("seeds", 6, "how many random scenarios to play")
+	seeds  = flag.Uint64("seeds", 4, "how many random scenarios to play")
 	others = flag.Uint64(
 		"others",
-		3,
+		2,
 		"how many random scenarios with graces, with suspensions, and with costs, to play",
 	)
 	size = flag.Int("gangs", 600, "gangs in each random scenario")
@@ -100,11 +100,11 @@ func run(ctx context.Context, tb testing.TB, s *scenario.Scenario, e engine.Engi
 	return r
 }
 
-// story is the events as lines, but for Kept and Refused: the instant, the kind and the job.
+// story is the events as lines, but for Leased and Refused: the instant, the kind and the job.
 func (r *record) story(s *scenario.Scenario) []string {
 	var lines []string
 	for _, e := range r.events {
-		if e.Kind == engine.Kept || e.Kind == engine.Refused {
+		if e.Kind == engine.Leased || e.Kind == engine.Refused {
 			continue
 		}
 		lines = append(lines, line(s, e))

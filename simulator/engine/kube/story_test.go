@@ -205,7 +205,7 @@ func TestBackfill(t *testing.T) {
 		switch e.Kind {
 		case engine.Refused:
 			refused = append(refused, line(s, e))
-		case engine.Kept:
+		case engine.Leased:
 			kept = append(kept, fmt.Sprint(line(s, e), " ", len(e.Nodes), " from ", e.From))
 		default:
 		}

@@ -42,7 +42,7 @@ func (j *judge) Happens(e engine.Event) {
 		for _, n := range e.Nodes {
 			j.away[n] = e.Kind != engine.NodesReturned
 		}
-	case engine.Submitted, engine.Refused, engine.Kept, engine.Joined, engine.Paused, engine.Shrunk, engine.Evicted,
+	case engine.Submitted, engine.Refused, engine.Leased, engine.Joined, engine.Paused, engine.Shrunk, engine.Evicted,
 		engine.Suspended, engine.Resumed: // no scenario has an elastic job
 	}
 }

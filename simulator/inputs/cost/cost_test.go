@@ -279,7 +279,7 @@ func TestPace_ByHand(t *testing.T) {
 		t.Errorf("100 s of work take %d s, want 10 + 150", got)
 	}
 	for ran, want := range map[int64][3]int64{5: {0, 0, 0}, 69: {59, 0, 0}, 70: {60, 60, 40}, 155: {145, 120, 80}} {
-		if got := [3]int64{p.Trained(ran), p.Kept(ran), p.Work(p.Kept(ran))}; got != want {
+		if got := [3]int64{p.Trained(ran), p.Saved(ran), p.Work(p.Saved(ran))}; got != want {
 			t.Errorf("after %d s: trained, kept, work %v, want %v", ran, got, want)
 		}
 	}

@@ -72,9 +72,9 @@ func (p Pace) Takes(work int64) int64 { return p.Startup + scale(work, p.Slowdow
 // Trained returns the training time in seconds of a run that began so many seconds ago.
 func (p Pace) Trained(ran int64) int64 { return max(ran-p.Startup, 0) }
 
-// Kept returns the training, in seconds, that the last checkpoint of a run contains if the run ends early after ran
+// Saved returns the training, in seconds, that the last checkpoint of a run contains if the run ends early after ran
 // seconds.
-func (p Pace) Kept(ran int64) int64 {
+func (p Pace) Saved(ran int64) int64 {
 	if p.Saves <= 0 {
 		return 0
 	}
@@ -102,7 +102,7 @@ func (p *Progress) Ends(work int64) int64 { return p.Began + p.Pace.Takes(max(wo
 // Stop notes that the run ends early, and adds the work in its last checkpoint. It returns the saved training in
 // seconds.
 func (p *Progress) Stop(now int64) int64 {
-	kept := p.Pace.Kept(now - p.Began)
+	kept := p.Pace.Saved(now - p.Began)
 	p.Done += p.Pace.Work(kept)
 	return kept
 }

@@ -97,7 +97,7 @@ func (t *Tally) Happens(e engine.Event) {
 		case e.Running != engine.None:
 			t.leaves(e)
 		}
-	case engine.Refused, engine.Kept, engine.Evicted: // nothing moves
+	case engine.Refused, engine.Leased, engine.Evicted: // nothing moves
 	}
 }
 
@@ -162,7 +162,7 @@ func (t *Tally) happensTo(e engine.Event) {
 			t.waits(e.Job)
 		}
 	case engine.Refused,
-		engine.Kept,
+		engine.Leased,
 		engine.Evicted,
 		engine.NodesFailed,
 		engine.NodesDrained,

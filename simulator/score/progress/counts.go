@@ -92,7 +92,7 @@ func (c *counts) apply(e engine.Event) {
 		if c.past[e.Job] == unasked {
 			c.past[e.Job] = refused
 		}
-	case engine.Kept:
+	case engine.Leased:
 		if c.leads(e.Job) {
 			c.kept = kept{job: e.Job, from: e.From, nodes: len(e.Nodes)}
 		}

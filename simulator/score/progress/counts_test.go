@@ -43,7 +43,7 @@ func (w *twin) tally() tallied {
 		var last engine.Event
 		var since time.Duration
 		for _, e := range w.told {
-			if e.Job != i || e.Kind == engine.Refused || e.Kind == engine.Kept {
+			if e.Job != i || e.Kind == engine.Refused || e.Kind == engine.Leased {
 				continue
 			}
 			last = e

@@ -113,7 +113,7 @@ func (r *Recorder) Happens(e engine.Event) {
 		engine.Suspended,
 		engine.Resumed,
 		engine.Refused,
-		engine.Kept,
+		engine.Leased,
 		engine.Evicted: // no job moves
 	}
 }

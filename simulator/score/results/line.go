@@ -32,9 +32,9 @@ func appendLine(to []byte, e engine.Event) []byte {
 		b = appendNodes(b, e.Nodes)
 	}
 	switch {
-	case e.Kind == engine.Kept && e.From == scenario.Forever:
+	case e.Kind == engine.Leased && e.From == scenario.Forever:
 		b = append(b, `,"from":null`...)
-	case e.Kind == engine.Kept:
+	case e.Kind == engine.Leased:
 		b = append(b, `,"from":`...)
 		b = appendSeconds(b, e.From)
 	}
@@ -99,7 +99,7 @@ func parseLine(line []byte) (engine.Event, error) {
 		e.Running = *r.Running
 	}
 	switch {
-	case r.Kind == engine.Kept && r.From == nil:
+	case r.Kind == engine.Leased && r.From == nil:
 		e.From = scenario.Forever
 	case r.From != nil:
 		e.From, err = parseSeconds(*r.From)

@@ -58,8 +58,8 @@ func played(t *testing.T) (*scenario.Scenario, []engine.Event) {
 		at := s.Jobs[i].Submit
 		tell(at, engine.Submitted, i)
 		tell(at, engine.Refused, i)
-		tell(at, engine.Kept, i, i, i+1).From = at + time.Hour
-		tell(at+1, engine.Kept, i, i).From = scenario.Forever
+		tell(at, engine.Leased, i, i, i+1).From = at + time.Hour
+		tell(at+1, engine.Leased, i, i).From = scenario.Forever
 		tell(at+1500*time.Millisecond, engine.Started, i, slices.Repeat([]int{i}, len(s.Jobs[i].Gang.Members))...)
 		tell(at+2*time.Second, engine.NodesFailed, engine.None, i)
 		tell(at+2*time.Second, engine.Disrupted, i)
@@ -200,10 +200,10 @@ func TestEvents_SurviveARoundTrip(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "events") {
 			e := engine.Event{
 				At:   time.Duration(rapid.Int64Range(0, int64(scenario.Forever)-1).Draw(t, "at")),
-				Kind: rapid.SampledFrom([]engine.Kind{engine.Started, engine.Kept, engine.Ended}).Draw(t, "kind"),
+				Kind: rapid.SampledFrom([]engine.Kind{engine.Started, engine.Leased, engine.Ended}).Draw(t, "kind"),
 				Job:  rapid.IntRange(-1, 39).Draw(t, "job"), Running: engine.None,
 			}
-			if e.Kind == engine.Kept {
+			if e.Kind == engine.Leased {
 				e.From = time.Duration(rapid.Int64Range(0, int64(scenario.Forever)).Draw(t, "from"))
 			}
 			if nodes := rapid.SliceOf(rapid.IntRange(0, 73)).Draw(t, "nodes"); len(nodes) > 0 {
