@@ -36,6 +36,14 @@ type Policy interface {
 	Place(l topology.Ledger, gang topology.Gang) ([]int, bool)
 }
 
+// Confining is a Policy that places gangs inside one of several sets of nodes.
+type Confining interface {
+	Policy
+	// Sets returns sets of nodes and a number of members: wherever Place places the gang, one of the sets holds that many at least. nil says that they
+	// may be on any nodes.
+	Sets(l topology.Ledger, gang topology.Gang) (sets [][]int, members int)
+}
+
 // places is the contention.Placer of a policy. With it, the machine's turn is EASY backfill over that policy's placements.
 type places struct {
 	policy  Policy
@@ -69,6 +77,15 @@ func (p places) Place(l topology.Ledger, ask contention.Ask) contention.Answer {
 		return contention.Answer{Gang: gang, Refusal: p.refusal}
 	}
 	return contention.Answer{Gang: gang, Placement: topology.Placement{Gang: gang.Name, Nodes: nodes}}
+}
+
+// sets are those of a policy that confines a gang which starts as a whole; nil for others.
+func (p places) sets(l topology.Ledger, ask contention.Ask) (sets [][]int, members int) {
+	policy, confines := p.policy.(Confining)
+	if !confines || ask.Needed > 0 && ask.Needed < len(ask.Gang.Members) {
+		return nil, 0
+	}
+	return policy.Sets(l, ask.Gang)
 }
 
 // sound reports whether the policy's answer can be carried out. If not, the scene ends with a fault.

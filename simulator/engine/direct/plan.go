@@ -20,8 +20,8 @@ type plan struct {
 	instants []int64
 	// tried are the searches that were made, by question: another that runs as long finds no earlier instant.
 	tried [][]search
-	// earliests is scratch of bound.
-	earliests []int64
+	// earliests and within are scratch of bound.
+	earliests, within []int64
 	// from and to are the instants that ledger shows.
 	from, to int64
 	scratch  []topology.Capacity
@@ -233,44 +233,94 @@ func (p *plan) earliest(w *contention.World, e *spot) (int64, contention.Answer,
 			from = max(from, s.at)
 		}
 	}
-	first, _ := slices.BinarySearch(p.instants, p.bound(e, from))
-	for _, at := range p.instants[first:] {
+	next := p.confined(w, e)
+	for {
+		i, _ := slices.BinarySearch(p.instants, next.bound(from))
+		if i == len(p.instants) {
+			break
+		}
+		at := p.instants[i]
 		l := p.during(at, ending(at, e.RunTime))
-		if !p.holds(l, e) {
-			continue
+		if p.holds(l, e) {
+			if a := w.Placer.Place(l, e.Ask); a.Refusal == nil {
+				p.tried[e.asks] = append(p.tried[e.asks], search{limit, at})
+				return at, a, true
+			}
 		}
-		if a := w.Placer.Place(l, e.Ask); a.Refusal == nil {
-			p.tried[e.asks] = append(p.tried[e.asks], search{limit, at})
-			return at, a, true
-		}
+		from = at + 1
 	}
 	p.tried[e.asks] = append(p.tried[e.asks], search{limit, math.MaxInt64})
 	return 0, contention.Answer{}, false
 }
 
-// bound returns an instant before which a gang of one shape has no place: as many nodes as it needs at least have room for a member, and
-// each of them for its whole limit. It is from if no such instant follows.
-func (p *plan) bound(e *spot, from int64) int64 {
-	if len(e.Ask.Gang.Shapes) != 1 || from == math.MaxInt64 {
-		return from
+// confined is an entity whose gang starts when one of several sets of nodes has room.
+type confined struct {
+	in *plan
+	e  *spot
+	// sets are the sets, nil for all nodes. fewest is the number of nodes that the gang takes in one of them at least; 0 if it is not known.
+	sets   [][]int
+	fewest int
+}
+
+// confined returns the sets of nodes that bound the start of an entity.
+func (p *plan) confined(w *contention.World, e *spot) confined {
+	c := confined{in: p, e: e}
+	if len(e.Ask.Gang.Shapes) != 1 {
+		return c
 	}
-	demand, per := e.Ask.Gang.Shapes[0].Demand, int64(1)
-	p.earliests = p.earliests[:0]
-	for node, steps := range p.nodes {
-		p.earliests = append(p.earliests, roomFrom(steps, demand, from, e.RunTime))
-		if total := p.ledger.Total; node < len(total) {
-			per = max(per, times(total[node], demand, math.MaxInt32))
+	members, per := needed(e), int64(1)
+	if of, ok := w.Placer.(places); ok {
+		if sets, inside := of.sets(p.ledger, e.Ask); sets != nil {
+			c.sets, members = sets, int64(inside)
 		}
 	}
-	nodes := int((needed(e) + per - 1) / per)
-	if nodes > len(p.earliests) || len(p.ledger.Total) == 0 && needed(e) > 1 {
+	if len(p.ledger.Total) == 0 && members > 1 {
+		return c // how many of them share a node is not known
+	}
+	for _, total := range p.ledger.Total {
+		per = max(per, times(total, e.Ask.Gang.Shapes[0].Demand, math.MaxInt32))
+	}
+	c.fewest = int((members + per - 1) / per)
+	return c
+}
+
+// bound returns an instant before which a gang of one shape has no place from another one on: in one of its sets, as many nodes as it needs at
+// least have room for a member, and each of them for its whole limit. It is math.MaxInt64 if there is no such instant.
+func (c *confined) bound(from int64) int64 {
+	if c.fewest == 0 || from == math.MaxInt64 {
 		return from
 	}
-	if nodes == 1 {
-		return slices.Min(p.earliests)
+	p, demand := c.in, c.e.Ask.Gang.Shapes[0].Demand
+	p.earliests = p.earliests[:0]
+	for _, steps := range p.nodes {
+		p.earliests = append(p.earliests, roomFrom(steps, demand, from, c.e.RunTime))
 	}
-	slices.Sort(p.earliests)
-	return p.earliests[nodes-1]
+	if c.sets == nil {
+		return nth(p.earliests, c.fewest)
+	}
+	first := int64(math.MaxInt64)
+	for _, set := range c.sets {
+		p.within = p.within[:0]
+		for _, node := range set {
+			if at := p.earliests[node]; at < first {
+				p.within = append(p.within, at)
+			}
+		}
+		first = min(first, nth(p.within, c.fewest))
+	}
+	return first
+}
+
+// nth returns the n-th smallest instant, which it may reorder; math.MaxInt64 if there are fewer.
+func nth(of []int64, n int) int64 {
+	switch {
+	case n > len(of):
+		return math.MaxInt64
+	case n == 1:
+		return slices.Min(of)
+	}
+	slices.Sort(of)
+	return of[n-1]
 }
 
 // roomFrom returns the first instant from which a node has room for a demand for so many seconds, 0 for all time; math.MaxInt64 if there

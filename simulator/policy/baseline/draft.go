@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
@@ -57,6 +58,21 @@ func (d *draft) room(shape, node, limit int) int {
 	return times(d.free(node), s.Demand, limit)
 }
 
+// counts returns the number of further members of the shape that each node takes, by its number.
+func (d *draft) counts(shape int) []int {
+	s := &d.gang.Shapes[shape]
+	out := make([]int, len(d.ledger.Free))
+	for node, free := range d.ledger.Free {
+		if node >= len(s.Barred) || s.Barred[node] == "" {
+			out[node] = times(free, s.Demand, math.MaxInt32)
+		}
+	}
+	for node := range d.left {
+		out[node] = d.room(shape, node, math.MaxInt32)
+	}
+	return out
+}
+
 // times returns the number of times that a demand fits, at most the limit.
 func times(free, demand topology.Capacity, limit int) int {
 	n := int64(limit)
@@ -105,4 +121,43 @@ func (f *fleet) of(tree *topology.Tree) []int {
 		}
 	}
 	return f.numbers
+}
+
+// most is the largest number of members that a node takes when it is idle, by their demand. Totals never change while a ledger has them.
+type most struct {
+	totals *topology.Capacity
+	known  []perNode
+}
+
+// perNode is the number of members of a demand that the largest node takes.
+type perNode struct {
+	demand  topology.Capacity
+	members int
+}
+
+// of returns the number of members that the largest node would take if it were idle; 1 at least. Without totals it is the node with most room.
+func (m *most) of(l topology.Ledger, demand topology.Capacity) int {
+	if len(l.Total) == 0 {
+		return largest(l.Free, demand)
+	}
+	if m.totals != &l.Total[0] {
+		m.totals, m.known = &l.Total[0], nil
+	}
+	for _, k := range m.known {
+		if slices.Equal(k.demand, demand) {
+			return k.members
+		}
+	}
+	n := largest(l.Total, demand)
+	m.known = append(m.known, perNode{slices.Clone(demand), n})
+	return n
+}
+
+// largest returns the largest number of times that a demand fits into one of the capacities; 1 at least.
+func largest(of []topology.Capacity, demand topology.Capacity) int {
+	n := 1
+	for _, c := range of {
+		n = max(n, times(c, demand, math.MaxInt32))
+	}
+	return n
 }

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/policy/baseline"
 	"github.com/lockstep-project/lockstep/topology"
 	"github.com/lockstep-project/lockstep/topology/topologytest"
@@ -79,6 +80,31 @@ func TestPlace_IsWholeAndRepeatable(t *testing.T) {
 func unruled(s topologytest.Scene) topologytest.Scene {
 	s.Gang = topology.Gang{Name: s.Gang.Name, Members: s.Gang.Members, Shapes: s.Gang.Shapes}
 	return s
+}
+
+// Wherever a job is placed, one of the sets that were named for it has as many of its members as was said.
+func TestSlurmBlock_OneSetHoldsThePlace(t *testing.T) {
+	policy := named(t, baseline.SlurmBlock)
+	each(t, func(t *rapid.T, s topologytest.Scene) {
+		l := ledgerOf(t, s)
+		sets, members := policy.(direct.Confining).Sets(l, s.Gang)
+		at, ok := policy.Place(l, s.Gang)
+		if sets == nil || !ok {
+			return
+		}
+		for _, set := range sets {
+			inside := 0
+			for _, node := range at {
+				if slices.Contains(set, node) {
+					inside++
+				}
+			}
+			if inside >= members {
+				return
+			}
+		}
+		t.Fatalf("%s\n%v: no set of %v has %d of them", s, s.Names(at), sets, members)
+	})
 }
 
 // Kueue's promises: a required level, and slices.

@@ -36,6 +36,9 @@ type slurm struct {
 	flat   []int
 	// base is the planning base block size, in nodes.
 	base int
+	idle most
+	// sets are those of Sets, by reach.
+	sets map[int][][]int
 }
 
 // Place implements Policy.
@@ -55,7 +58,7 @@ func (p *slurm) read(tree *topology.Tree) {
 	if p.tree == tree {
 		return
 	}
-	*p = slurm{tree: tree}
+	*p = slurm{tree: tree, sets: make(map[int][][]int)}
 	var f fleet
 	nodes, levels := f.of(tree), tree.Levels()
 	p.flat = nodes
@@ -99,20 +102,18 @@ func (p *slurm) divide(nodes []int, level int) {
 
 // component places the ranks of a shape: in blocks, or else outside.
 func (p *slurm) component(d *draft, shape int, ranks []int) bool {
-	size := d.gang.Segment.Size
-	if size <= 0 || size > len(ranks) {
-		size = len(ranks)
-	}
+	size := inOneBlock(&d.gang, len(ranks))
 	if len(ranks)%size != 0 {
 		return false
 	}
-	room := roomOf(d, shape, p.blocks)
+	counts := d.counts(shape)
+	room := roomOf(counts, p.blocks)
 	nodes := make([]int, 0, len(ranks))
-	per := d.largest(shape)
+	per := p.idle.of(d.ledger, d.gang.Shapes[shape].Demand)
 	for len(nodes) < len(ranks) {
 		taken := room.segment(size, p.reach(size, per))
 		if taken == nil {
-			return p.outside(d, shape, ranks)
+			return p.outside(d, counts, ranks)
 		}
 		nodes = append(nodes, taken...)
 	}
@@ -123,16 +124,12 @@ func (p *slurm) component(d *draft, shape int, ranks []int) bool {
 	return true
 }
 
-// largest returns the number of members of the shape that the largest node would take if it were idle; 1 at least.
-func (d *draft) largest(shape int) int {
-	idle, most := d.ledger.Total, 1
-	if idle == nil {
-		idle = d.ledger.Free
+// inOneBlock returns how many of so many members stay inside one block: a segment, or all if the gang has none or a larger one.
+func inOneBlock(gang *topology.Gang, members int) int {
+	if size := gang.Segment.Size; size > 0 && size <= members {
+		return size
 	}
-	for _, total := range idle {
-		most = max(most, times(total, d.gang.Shapes[shape].Demand, math.MaxInt32))
-	}
-	return most
+	return members
 }
 
 // reach returns the number of contiguous base blocks that a job of so many members may use, if a node takes per of
@@ -146,12 +143,31 @@ func (p *slurm) reach(members, per int) int {
 	return reach
 }
 
+// Sets returns sets of nodes and a number of members: wherever Place places the gang, one of the sets holds that many at least. They are the blocks
+// of the size that could hold the job, and the nodes outside all blocks; nil for a gang of several shapes, or with members that are placed already.
+func (p *slurm) Sets(l topology.Ledger, gang topology.Gang) (sets [][]int, members int) {
+	if len(gang.Shapes) != 1 || slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed }) {
+		return nil, 0
+	}
+	p.read(l.Tree)
+	size := inOneBlock(&gang, len(gang.Members))
+	reach := p.reach(size, p.idle.of(l, gang.Shapes[0].Demand))
+	if p.sets[reach] == nil {
+		all := [][]int{p.flat}
+		for blocks := range slices.Chunk(p.blocks, reach) {
+			all = append(all, slices.Concat(blocks...))
+		}
+		p.sets[reach] = all
+	}
+	return p.sets[reach], size
+}
+
 // outside places all ranks on the nodes that are in no block, in as few runs of nodes with room as it can.
-func (p *slurm) outside(d *draft, shape int, ranks []int) bool {
+func (p *slurm) outside(d *draft, counts, ranks []int) bool {
 	var runs [][]int
 	last := nobody
 	for at, node := range p.flat {
-		if d.room(shape, node, 1) == 0 {
+		if counts[node] == 0 {
 			continue
 		}
 		if last == nobody || at > last+1 {
@@ -160,7 +176,7 @@ func (p *slurm) outside(d *draft, shape int, ranks []int) bool {
 		runs[len(runs)-1] = append(runs[len(runs)-1], node)
 		last = at
 	}
-	nodes := roomOf(d, shape, runs).segment(len(ranks), max(1, len(runs)))
+	nodes := roomOf(counts, runs).segment(len(ranks), max(1, len(runs)))
 	slices.Sort(nodes)
 	for i, node := range nodes {
 		d.put(ranks[i], node)
@@ -168,20 +184,19 @@ func (p *slurm) outside(d *draft, shape int, ranks []int) bool {
 	return nodes != nil
 }
 
-// blockRoom holds the number of members that each base block has room for, beside those that were given nodes.
+// blockRoom holds the number of members that each node of base blocks has room for, beside those that were given nodes.
 type blockRoom struct {
-	*draft
-	shape  int
+	counts []int
 	blocks [][]int
 	sums   []int
-	given  map[int]int
 }
 
-func roomOf(d *draft, shape int, blocks [][]int) *blockRoom {
-	r := &blockRoom{draft: d, shape: shape, blocks: blocks, sums: make([]int, len(blocks)), given: make(map[int]int)}
+// roomOf counts the room of blocks. It owns the counts of nodes.
+func roomOf(counts []int, blocks [][]int) *blockRoom {
+	r := &blockRoom{counts: counts, blocks: blocks, sums: make([]int, len(blocks))}
 	for b, nodes := range blocks {
 		for _, node := range nodes {
-			r.sums[b] += d.room(shape, node, math.MaxInt32)
+			r.sums[b] += counts[node]
 		}
 	}
 	return r
@@ -228,11 +243,11 @@ func (r *blockRoom) next(first, end, rest int) int {
 func (r *blockRoom) take(block, most int) []int {
 	var nodes []int
 	for _, node := range r.blocks[block] {
-		room := min(r.room(r.shape, node, math.MaxInt32)-r.given[node], most-len(nodes))
+		room := min(r.counts[node], most-len(nodes))
 		for range room {
 			nodes = append(nodes, node)
 		}
-		r.given[node] += room
+		r.counts[node] -= room
 		r.sums[block] -= room
 	}
 	return nodes

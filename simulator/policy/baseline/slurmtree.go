@@ -94,8 +94,9 @@ func (p *slurmTree) component(d *draft, shape int, ranks []int) bool {
 	if p.oneSwitch(d.gang.Required) {
 		lowest = len(p.switches) - 1
 	}
+	counts := d.counts(shape)
 	for level := len(p.switches) - 1; level >= lowest; level-- {
-		room := roomOf(d, shape, p.switches[level])
+		room := roomOf(counts, p.switches[level])
 		best := nobody
 		for i, sum := range room.sums {
 			if sum >= len(ranks) && (best == nobody || sum < room.sums[best]) {
@@ -103,7 +104,7 @@ func (p *slurmTree) component(d *draft, shape int, ranks []int) bool {
 			}
 		}
 		if best != nobody {
-			p.fill(d, shape, ranks, p.switches[level][best])
+			p.fill(d, counts, ranks, p.switches[level][best])
 			return true
 		}
 	}
@@ -117,8 +118,8 @@ func (p *slurmTree) oneSwitch(required string) bool {
 }
 
 // fill places ranks under a switch that has room for all.
-func (p *slurmTree) fill(d *draft, shape int, ranks, under []int) {
-	room := roomOf(d, shape, p.leavesOf(under))
+func (p *slurmTree) fill(d *draft, counts, ranks, under []int) {
+	room := roomOf(counts, p.leavesOf(under))
 	var nodes []int
 	for len(nodes) < len(ranks) {
 		rest := len(ranks) - len(nodes)
@@ -178,7 +179,7 @@ func (p *slurmFlat) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 	}
 	d := newDraft(l, gang)
 	for shape, ranks := range d.waiting() {
-		if len(ranks) > 0 && !p.all.outside(d, shape, ranks) {
+		if len(ranks) > 0 && !p.all.outside(d, d.counts(shape), ranks) {
 			return nil, false
 		}
 	}
