@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 	"github.com/lockstep-project/lockstep/simulator/policy/openb"
+	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
 	"github.com/lockstep-project/lockstep/simulator/run/experiment"
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
@@ -43,8 +44,15 @@ func newCompare(env Environment) *cobra.Command {
 	}
 	options.add(command)
 	flags := command.Flags()
-	flags.StringVar(&options.schedulers, "schedulers", "lockstep,optimum",
-		"who is compared, separated by commas: "+allSchedulers()+"; for openb "+strings.Join(openb.Policies(), ", "))
+	flags.StringVar(
+		&options.schedulers,
+		"schedulers",
+		"lockstep,optimum",
+		"who is compared, separated by commas: "+schedulers.Choices()+"; for openb "+strings.Join(
+			openb.Policies(),
+			", ",
+		),
+	)
 	flags.StringVar(&options.seeds, "seeds", "0", "the seeds, separated by commas")
 	flags.BoolVar(&options.options.Quick, "quick", false,
 		fmt.Sprintf("play the most contended %d jobs in a row only", experiment.QuickJobs))

@@ -9,11 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
-
-func allSchedulers() string { return strings.Join(schedulers.Names(), ", ") }
 
 // writeCard prints a scorecard for people.
 func writeCard(out io.Writer, card measure.Scorecard) error {

@@ -157,7 +157,7 @@ func newSimulate(env Environment) *cobra.Command {
 	}
 	options.add(command)
 	flags := command.Flags()
-	flags.StringVar(&options.scheduler, "scheduler", schedulers.Lockstep, "who decides: "+allSchedulers())
+	flags.StringVar(&options.scheduler, "scheduler", schedulers.Lockstep, "who decides: "+schedulers.Choices())
 	flags.Uint64Var(&options.seed, "seed", 0, "decides what is drawn; 0 plays recorded traces as they were recorded")
 	return command
 }

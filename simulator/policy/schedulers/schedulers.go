@@ -3,7 +3,6 @@ package schedulers
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/clock"
 
@@ -50,7 +49,7 @@ func Names() []string {
 
 // Ask names the requested scheduler and its inputs.
 type Ask struct {
-	// Name is one of Names, Engine the name of an engine; empty for the one that the scheduler usually has.
+	// Name is one of Names, or Lockstep's with a number (see Choices), Engine the name of an engine; empty for the one that the scheduler usually has.
 	Name, Engine string
 	// Nodes is the number of nodes of the fleet, Seed the seed for schedulers that choose at random.
 	Nodes int
@@ -65,9 +64,10 @@ func Open(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 		return Scheduler{}, &badinput.Error{
 			Where: "--engine " + ask.Engine, What: "there is no such engine", Mend: "use " + Direct + " or " + Kube,
 		}
-	case !slices.Contains(Names(), ask.Name):
+	case !exists(ask.Name):
 		return Scheduler{}, &badinput.Error{
-			What: fmt.Sprintf("there is no scheduler %q", ask.Name), Mend: "use " + strings.Join(Names(), ", "),
+			What: fmt.Sprintf("there is no scheduler %q", ask.Name),
+			Mend: "use " + Choices(),
 		}
 	case ask.Name == NativeTAS || ask.Name == Lockstep && ask.Engine == Kube:
 		return stepped(ask, wall)
@@ -81,6 +81,12 @@ func Open(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 		return product(ask.Name, of, wall), nil
 	}
 	return placement(ask, wall)
+}
+
+// exists reports whether there is a scheduler of a name.
+func exists(name string) bool {
+	_, isVariant := variantOf(name)
+	return isVariant || slices.Contains(Names(), name)
 }
 
 // placement is a baseline with the discipline that it has in the field.

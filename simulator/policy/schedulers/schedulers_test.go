@@ -34,10 +34,29 @@ func TestOpen_UnknownSchedulerIsBadInput(t *testing.T) {
 		"no plugin":      {Name: schedulers.Optimum, Engine: schedulers.Kube},
 		"itself":         {Name: schedulers.NativeTAS, Engine: schedulers.Direct, Nodes: 1},
 		"577 nodes":      {Name: schedulers.NativeTAS, Nodes: schedulers.MostNative + 1},
+		"slack=0":        {Name: "lockstep:slack=0"},
+		"idle=1001":      {Name: "lockstep:idle=1001"},
+		"leases=some":    {Name: "lockstep:leases=some"},
+		"leases=08":      {Name: "lockstep:leases=08"},
+		"pace=2":         {Name: "lockstep:pace=2"},
+		"kueue-bestfit:": {Name: "kueue-bestfit:slack=20"},
+		"leases=N":       {Name: "lockstep:leases"},
 	} {
 		_, err := schedulers.Open(ask, clock.RealClock{})
 		if !badinput.Is(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want bad input with %q", ask, err, want)
+		}
+	}
+}
+
+// A number is said where results say who decided.
+func TestOpen_NumbersAreSaid(t *testing.T) {
+	for name, want := range map[string]string{
+		"lockstep:slack=20": "due by 20 % of the run time", "lockstep:idle=16": "idle for 16 hours", "lockstep:leases=2": "with 2 reservations",
+	} {
+		s, err := schedulers.Open(schedulers.Ask{Name: name, Nodes: 32}, clock.RealClock{})
+		if err != nil || s.Name != name || !strings.Contains(s.Source, want) {
+			t.Errorf("%s is %+v, %v", name, s, err)
 		}
 	}
 }

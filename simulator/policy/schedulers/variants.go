@@ -49,6 +49,9 @@ func variantOf(name string) (variant, bool) {
 		name = Lockstep + ":perfect"
 	}
 	of, suffix, found := strings.Cut(name, ":")
+	if v, is := numbered(suffix); of == Lockstep && is {
+		return v, true
+	}
 	at := slices.IndexFunc(variants(), func(v variant) bool { return v.name == suffix })
 	if of != Lockstep || !found || at < 0 {
 		return variant{}, false
