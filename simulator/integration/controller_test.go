@@ -19,6 +19,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 	"github.com/lockstep-project/lockstep/simulator/live/session"
 )
@@ -89,7 +90,7 @@ func TestStatus_FollowsTheJobSet(t *testing.T) {
 // this name is short enough for a TrainJob, and too long for its pods.
 func TestStatus_SaysWhyJobCannotBeMade(t *testing.T) {
 	name := strings.Repeat("long-", 11) + "name"
-	job := play(t, 4*time.Second, gang(name, 2, "1s"))[name]
+	job := play(t, 10*time.Second, gang(name, 2, "1s"))[name]
 	if job.Outcome != outcome.Unplaced || !strings.Contains(job.Reason, "spec.replicatedJobs[0].name: Invalid value") {
 		t.Errorf("%s: %s, want Unplaced for its name", job.Outcome, job.Reason)
 	}
@@ -197,7 +198,7 @@ spec:
 		`{"spec":{"runtimePatches":[]}}`,
 	) // the queue takes back its labels, and a template that has only these loses all
 	patch(`{"spec":{"suspend":false}}`)
-	within(t, 40*time.Second, "its trainer's pod", func() bool {
+	stage.Within(t, 40*time.Second, "its trainer's pod", func() bool {
 		for _, pod := range podsOf(t.Context(), t, "default", "queued") {
 			if pod.Labels[jobsetv1alpha2.ReplicatedJobNameKey] == "node" {
 				return true

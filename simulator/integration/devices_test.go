@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // claimingJob is a gang whose nodes claim a device of their own each.
@@ -36,7 +38,7 @@ spec: {spec: {devices: {requests: [{name: daemon, exactly: {deviceClassName: com
 	vacated(t, "claiming")
 	kept(t, trainJobs, strings.ReplaceAll(claimingJob, "LABEL", "team"))
 	var pods []corev1.Pod
-	within(t, 40*time.Second, "the pods with devices", func() bool {
+	stage.Within(t, 40*time.Second, "the pods with devices", func() bool {
 		pods = podsOf(t.Context(), t, "default", "claiming")
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {

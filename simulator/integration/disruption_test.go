@@ -27,7 +27,7 @@ var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1
 func newRunners(t *testing.T, namespace, job string, ranks int, before []corev1.Pod) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
-	within(t, 60*time.Second, fmt.Sprintf("running pods of %s", job), func() bool {
+	stage.Within(t, 60*time.Second, fmt.Sprintf("running pods of %s", job), func() bool {
 		pods = slices.DeleteFunc(podsOf(t.Context(), t, namespace, job), func(pod corev1.Pod) bool {
 			old := slices.ContainsFunc(before, func(b corev1.Pod) bool { return b.UID == pod.UID })
 			return old || pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
@@ -183,7 +183,7 @@ spec:
 		before = append(before, pods...)
 		evict(t, pods)
 	}
-	within(t, 90*time.Second, "the job's end", func() bool {
+	stage.Within(t, 90*time.Second, "the job's end", func() bool {
 		held := conditionsOf(t.Context(), t, namespace, name)
 		if slices.Contains(held, "Failed") {
 			t.Fatalf("the job failed")
@@ -222,7 +222,7 @@ spec:
 `, members))
 	pods := newRunners(t, namespace, name, members, nil)
 	evict(t, pods[lost:lost+1])
-	within(t, 30*time.Second, "the member's return", func() bool {
+	stage.Within(t, 30*time.Second, "the member's return", func() bool {
 		now := podsOf(t.Context(), t, namespace, name)
 		return slices.ContainsFunc(now, func(pod corev1.Pod) bool {
 			return rankOf(pod) == lost && pod.UID != pods[lost].UID && pod.Spec.NodeName != ""
@@ -246,7 +246,7 @@ spec:
 	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
 		t.Errorf("the JobSet was started again %d times", restarts)
 	}
-	within(t, 60*time.Second, "the job's completion", func() bool {
+	stage.Within(t, 60*time.Second, "the job's completion", func() bool {
 		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
 	})
 }

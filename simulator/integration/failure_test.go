@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // pairLabel marks two nodes that jobs of these tests compete for.
@@ -132,7 +134,7 @@ func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	submit(t, onPair("crash", 2, "10m"))
 	before := newRunners(t, namespace, "crash", 2, nil)
 	submitMore(t, onPair("thief", 1, "10m"))
-	within(t, 30*time.Second, "the thief's refusal", func() bool {
+	stage.Within(t, 30*time.Second, "the thief's refusal", func() bool {
 		pods := podsOf(t.Context(), t, namespace, "thief")
 		return len(pods) == 1 && slices.ContainsFunc(pods[0].Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
@@ -158,7 +160,7 @@ func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	if counted := number(t, namespace, "crash", "restartsCountTowardsMax"); counted != 1 {
 		t.Errorf("%d restarts are counted", counted)
 	}
-	within(t, 30*time.Second, "the Event", func() bool {
+	stage.Within(t, 30*time.Second, "the Event", func() bool {
 		events, err := shared.Client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -194,11 +196,11 @@ spec:
         simulator.lockstep.dev/last-words: "step 12: waiting for rank 1"}}}}}}]}}}
 `)
 	newRunners(t, namespace, "overdue", 2, nil)
-	within(t, 60*time.Second, "the last words", func() bool {
+	stage.Within(t, 60*time.Second, "the last words", func() bool {
 		failure := failureOf(t, namespace, "overdue")
 		return failure["message"] == "step 12: waiting for rank 1" && failure["exitCode"] == int64(143)
 	})
-	within(t, 30*time.Second, "the Event", func() bool {
+	stage.Within(t, 30*time.Second, "the Event", func() bool {
 		events, err := shared.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +210,7 @@ spec:
 				strings.Contains(e.Message, "step 12: waiting for rank 1")
 		})
 	})
-	within(t, 30*time.Second, "the end of the pods", func() bool {
+	stage.Within(t, 30*time.Second, "the end of the pods", func() bool {
 		return len(podsOf(t.Context(), t, namespace, "overdue")) == 0
 	})
 }
@@ -270,7 +272,7 @@ func TestFailure_EndsTheJob(t *testing.T) {
 				before = append(before, ranks...)
 				exit(t, ranks[0], code, "")
 			}
-			within(t, 60*time.Second, "the job's failure", func() bool {
+			stage.Within(t, 60*time.Second, "the job's failure", func() bool {
 				return slices.Contains(conditionsOf(t.Context(), t, namespace, name), "Failed")
 			})
 			if failure := failureOf(
@@ -319,8 +321,9 @@ func TestFailure_RefusedRank(t *testing.T) {
 }
 
 // Ranks of a gang that is suspended end by a signal, with any exit code: that is no failure, counts as none, and is not
-// even fatal if that exit code is. A kubelet takes its time with a pod that has ended; here a finalizer does, or the
-// pod would be deleted before it was seen.
+// even fatal if that exit code is. Their programs take a second to end, as trainers that save do: the scheduler has that
+// long to mark them. A kubelet takes its time with a pod that has ended; here a finalizer does, or the pod would be
+// deleted before it was seen.
 func TestFailure_SuspensionIsNone(t *testing.T) {
 	for name, annotations := range map[string][]string{
 		"plain": nil,
@@ -329,12 +332,14 @@ func TestFailure_SuspensionIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			namespace := namespaceOf(t)
 			markPair(t)
-			submit(t, onPair(name, 2, "10m", annotations...))
+			submit(t, strings.Replace(onPair(name, 2, "10m", annotations...),
+				"template: {spec: {nodeSelector:",
+				"template: {metadata: {annotations: {simulator.lockstep.dev/stop-time: 1s}}, spec: {nodeSelector:", 1))
 			before := newRunners(t, namespace, name, 2, nil)
 			stays(t, before[0], append(before[0].Finalizers, "test.lockstep.dev/stays"))
 			t.Cleanup(func() { stays(t, before[0], nil) })
 			suspendGang(t, name, true)
-			within(t, 30*time.Second, "the end of the ranks", func() bool {
+			stage.Within(t, 30*time.Second, "the end of the ranks", func() bool {
 				pods := podsOf(t.Context(), t, namespace, name)
 				return len(pods) == 1 && pods[0].Status.Phase == corev1.PodFailed && pods[0].DeletionTimestamp != nil
 			})

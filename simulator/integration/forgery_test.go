@@ -126,7 +126,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, 10*time.Second, "the tenants' roles", func() bool {
+	stage.Within(t, 10*time.Second, "the tenants' roles", func() bool {
 		for _, tenant := range f.tenants {
 			if _, err := tenant.Resource(configMaps).
 				Namespace(f.namespace).

@@ -82,7 +82,7 @@ func TestSamples_Complete(t *testing.T) {
 
 func TestGangPlacement_TooLargeStaysWhole(t *testing.T) {
 	// A clique has 18 trays.
-	job := play(t, 4*time.Second, gang("too-large", 19, "1s"))["too-large"]
+	job := play(t, 10*time.Second, gang("too-large", 19, "1s"))["too-large"]
 	if job.Outcome != outcome.Unplaced {
 		t.Fatalf("outcome %s, want Unplaced", job.Outcome)
 	}
@@ -224,14 +224,14 @@ kind: TrainJob
 metadata:
   name: prepared
   namespace: NAMESPACE
-  annotations: {lockstep.dev/required-topology: nvidia.com/gpu.clique, simulator.lockstep.dev/run-time: 5s}
+  annotations: {lockstep.dev/required-topology: nvidia.com/gpu.clique, simulator.lockstep.dev/run-time: 12s}
 spec:
   runtimeRef: {name: prepared, kind: TrainingRuntime}
 `
 
 // An initializer runs before the gang and is not part of it: it has no rank, and while it runs the job is not given up.
 func TestInitializer_RunsBeforeItsGang(t *testing.T) {
-	job := play(t, 2*time.Second, prepared)["prepared"]
+	job := play(t, 10*time.Second, prepared)["prepared"]
 	inOneClique(t, job, 2)
 	for _, rank := range job.Ranks {
 		if !strings.HasPrefix(rank.Pod, "prepared-node-0-") {

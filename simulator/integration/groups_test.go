@@ -8,14 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
 // A runtime may group its initializers, which start one by one, and its nodes, which are a gang in one domain. Its
 // settings are honored also where the native field is dropped.
 func TestPodGroup_RuntimeWithSeveral(t *testing.T) {
-	job := play(t, 10*time.Second, `apiVersion: trainer.kubeflow.org/v1alpha1
+	submitted := submitFiles(t, written(t, `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {name: grouped, namespace: NAMESPACE, labels: {trainer.kubeflow.org/framework: torch}}
 spec:
@@ -48,13 +46,10 @@ spec:
 ---
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: job, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 1s}}
+metadata: {name: job, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 8s}}
 spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
-`)["job"]
-	if job.Outcome != outcome.Complete {
-		t.Fatalf("%s (%s)", job.Outcome, job.Reason)
-	}
-	inOneClique(t, job, 8)
+`))
+	newRunners(t, namespaceOf(t), "job", 8, nil) // the group of a gang whose members end asks for fewer
 	if policy := groupOf(t, "job-dataset-initializer").Spec.SchedulingPolicy; policy.Basic == nil {
 		t.Errorf("the initializers' policy is %+v, want basic", policy)
 	}
@@ -67,6 +62,7 @@ spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 			t.Errorf("pod %s is in group %v, of scheduler %s", pod.Name, group, pod.Spec.SchedulerName)
 		}
 	}
+	inOneClique(t, shared.Watch(t, submitted, 10*time.Second)["job"], 8)
 }
 
 // A restart of the whole gang retains a group that shares no claims: its new pods are placed whole again, wherever

@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/guard"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/render"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -96,7 +97,7 @@ func restored(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		applyRendered(t, render.Default(), func(*unstructured.Unstructured) bool { return true })
-		within(t, 20*time.Second, "the shipped policies", func() bool {
+		stage.Within(t, 20*time.Second, "the shipped policies", func() bool {
 			return guardOf(t, render.Default()).Verify(context.WithoutCancel(t.Context())) == nil
 		})
 	})
@@ -144,7 +145,7 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 				c.spoil(t, policy)
 				found := whole
 				found.Patience = 0
-				within(t, 10*time.Second, "the guard's finding", func() bool {
+				stage.Within(t, 10*time.Second, "the guard's finding", func() bool {
 					err := found.Verify(t.Context())
 					return errors.Is(err, guard.ErrOpen) && strings.Contains(err.Error(), policy)
 				})
@@ -210,7 +211,7 @@ func TestGuard_HoldsForAnotherInstallation(t *testing.T) {
 	other := render.Release{Name: "lockstep", Namespace: "gpu-system"}.With("manager.serviceAccount", "trainer-bot")
 	makeNamespace(t, other.Namespace)
 	applyRendered(t, other, func(*unstructured.Unstructured) bool { return true })
-	within(t, 20*time.Second, "the policies for "+fmt.Sprint(other), func() bool {
+	stage.Within(t, 20*time.Second, "the policies for "+fmt.Sprint(other), func() bool {
 		err := guardOf(t, other).Verify(t.Context())
 		if err != nil {
 			t.Log(err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // nativeJob makes an indexed Job of Kubernetes' own whose pods are a gang.
@@ -88,7 +89,7 @@ func discardJob(t *testing.T, name string) {
 func runningOf(t *testing.T, job string, want int) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
-	within(t, 60*time.Second, fmt.Sprintf("%d running pods of %s", want, job), func() bool {
+	stage.Within(t, 60*time.Second, fmt.Sprintf("%d running pods of %s", want, job), func() bool {
 		list, err := shared.Client.CoreV1().Pods(namespaceOf(t)).List(t.Context(), metav1.ListOptions{
 			LabelSelector: batchv1.JobNameLabel + "=" + job,
 		})

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
@@ -41,7 +42,7 @@ func TestCleanup_NothingLeaks(t *testing.T) {
 	}
 	submit(t, leakingRuntimes+"---\n"+strings.Join(texts, "---\n"))
 	patience := 60*time.Second + time.Duration(*leaks)*time.Second
-	within(t, patience, "the end of all jobs", func() bool {
+	stage.Within(t, patience, "the end of all jobs", func() bool {
 		e.push(t)
 		return e.over(t) == *leaks
 	})

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
@@ -28,7 +27,7 @@ import (
 var (
 	mode     = flag.String("mode", "", "what the control plane offers: full, groups or resources; default the best one")
 	release  = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
-	parts    = flag.Int("parts", 3, "processes that share the tests, each with its own cluster; 1 with -requests")
+	parts    = flag.Int("parts", 2, "processes that share the tests, each with its own cluster; 1 with -requests")
 	requests = requestsFlag()
 
 	shared   stage.Stage
@@ -139,18 +138,8 @@ func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.P
 	return shared.PodsOf(ctx, t, namespace, job)
 }
 
-// eventually fails the test unless the condition holds within 20 s.
+// eventually is stage.Within for what a good machine does within 20 s.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	within(t, 20*time.Second, what, holds)
-}
-
-// within fails the test unless the condition holds in time.
-func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
-		func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s did not come: %v", what, err)
-	}
+	stage.Within(t, 20*time.Second, what, holds)
 }

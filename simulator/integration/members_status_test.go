@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // Kubernetes stores labels that are sent with a pod's status. A user who may write it in a namespace cannot change a
@@ -26,7 +27,7 @@ func TestMembers_StayInTheirGangByTheirStatus(t *testing.T) {
 	}
 	pods := client.CoreV1().Pods(namespace)
 	for name, labels := range map[string]map[string]string{"member": {gangapi.Label: "gang"}, "single": nil} {
-		within(t, 10*time.Second, "the tenant's role", func() bool {
+		stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
 			_, err := pods.Create(t.Context(), &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 				Spec: corev1.PodSpec{
@@ -88,7 +89,7 @@ func TestMembers_StayInTheirGangWhenBound(t *testing.T) {
 	}
 	for address, bind := range bindings {
 		name := strings.ReplaceAll(address, "/", "-")
-		within(t, 10*time.Second, "the tenant's role", func() bool {
+		stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
 			_, err := client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
 				Spec: corev1.PodSpec{

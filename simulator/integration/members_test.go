@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -32,7 +33,7 @@ func TestMembers_StayInTheirGang(t *testing.T) {
 			},
 		}
 	}
-	within(t, 10*time.Second, "the tenant's role", func() bool {
+	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		_, err := pods.Create(
 			t.Context(),
 			pod("member", map[string]string{gangapi.Label: "gang"}),
@@ -95,7 +96,7 @@ func TestMembers_DecideTheirGangsPriority(t *testing.T) {
 			},
 		}
 	}
-	within(t, 10*time.Second, "the tenant's role", func() bool {
+	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		_, err := groups.Create(t.Context(), group("plain", nil), metav1.CreateOptions{})
 		return err == nil
 	})
@@ -173,7 +174,7 @@ func TestMembers_JoinByTheLabelAlone(t *testing.T) {
 		Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 40*time.Second, "six members in one clique", func() bool {
+	stage.Within(t, 40*time.Second, "six members in one clique", func() bool {
 		cliques := bound()
 		for _, count := range cliques {
 			return len(cliques) == 1 && count == size

@@ -81,7 +81,7 @@ func TestStockScheduler_TooLargeGangStaysWhole(t *testing.T) {
 		t.Skip("without TopologyAwareWorkloadScheduling the API server drops what the stock scheduler reads")
 	}
 	// A clique has 18 trays.
-	job := play(t, 4*time.Second, forStock("too-large", 19, "1s"))["too-large"]
+	job := play(t, 10*time.Second, forStock("too-large", 19, "1s"))["too-large"]
 	if job.Outcome != outcome.Unplaced || len(job.Ranks) != 19 {
 		t.Fatalf("%s with %d ranks, want Unplaced with 19", job.Outcome, len(job.Ranks))
 	}

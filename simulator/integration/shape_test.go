@@ -95,7 +95,7 @@ spec:
 			newRunners(t, namespace, name, 2, nil)
 			change(t, namespace, name, `{"spec":{"suspend":true}}`)
 		}
-		within(t, 60*time.Second, "a JobSet without pods of "+name, func() bool {
+		stage.Within(t, 60*time.Second, "a JobSet without pods of "+name, func() bool {
 			return rests(t, namespace, name)
 		})
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // reporting is a TrainJob whose pods run long enough to report.
@@ -60,7 +61,7 @@ func TestTrainerStatus_PodsReport(t *testing.T) {
 		"metrics":                   []any{map[string]any{"name": "loss", "value": "0.1"}},
 	}
 	// It is the job's first report, which is written at once.
-	within(t, 2*time.Second, "the report", func() bool {
+	stage.Within(t, 2*time.Second, "the report", func() bool {
 		return cmp.Equal(want, trainerStatus(t, namespace, "train"))
 	})
 	reporter.checkRefusals(t, first)

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // drain closes the nodes of these pods, and evicts them. It returns the function that opens the nodes again.
@@ -87,7 +89,7 @@ spec:
 	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
 		t.Errorf("the JobSet was started again %d times", restarts)
 	}
-	within(t, 90*time.Second, "the job's completion", func() bool {
+	stage.Within(t, 90*time.Second, "the job's completion", func() bool {
 		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // trialOf returns a trial of the sweep "lr" with a limit on the running ones.
@@ -116,7 +117,7 @@ func TestSweep_TunerReadsMetricsFromStatus(t *testing.T) {
 		if code, answer := reporter.post(t, proof, report); code != http.StatusOK {
 			t.Fatalf("answer %d %s", code, answer)
 		}
-		within(
+		stage.Within(
 			t,
 			40*time.Second,
 			"the loss "+loss,

@@ -285,7 +285,7 @@ func checkKeeper(t *testing.T, keeper *certificate.Keeper) {
 func waitForDenial(t *testing.T, namespace string) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 10*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
 		func(ctx context.Context) (bool, error) {
 			_, err := shared.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{GenerateName: "asked-"},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // karpenterModule has a provider that makes nodes of KWOK.
@@ -44,8 +45,9 @@ func TestKarpenter_NodesForGangs(t *testing.T) {
 				gang(t, fmt.Sprintf("train-%d", i), 4, "nodeSelector: {pool: "+pool+"}")
 			}
 			if c.nodes > 0 {
-				eventually(
+				stage.Within(
 					t,
+					time.Minute,
 					"Karpenter's nodes",
 					func() bool { return claimed(t, pool) >= c.nodes && running(t, "train") == c.starts },
 				)

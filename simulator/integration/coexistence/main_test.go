@@ -204,13 +204,3 @@ func namespaceOf(t *testing.T) string {
 	t.Helper()
 	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 }
-
-// eventually fails the test unless the condition holds within a minute.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s did not come: %v", what, err)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // gpus is the resource that all neighbors of these tests ask for.
@@ -54,7 +56,7 @@ func neighbors(t *testing.T) {
 		}
 		uids[object.GetName()] = string(made.GetUID())
 	}
-	eventually(t, "the neighbors run", func() bool {
+	stage.Within(t, time.Minute, "the neighbors run", func() bool {
 		return running(t, "lab-0") == 1 && running(t, "llm-") == 2 && running(t, "web-") == 1 && running(t, "etl-") == 3
 	})
 }
@@ -134,10 +136,10 @@ func told(t *testing.T, text string) string {
 func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 	neighbors(t)
 	gang(t, "small", 1, "")
-	eventually(t, "the small gang", func() bool { return running(t, "small") == 1 })
+	stage.Within(t, time.Minute, "the small gang", func() bool { return running(t, "small") == 1 })
 	onNodes(t)
 	gang(t, "large", 4, "")
-	eventually(t, "the large gang has a reservation", func() bool {
+	stage.Within(t, time.Minute, "the large gang has a reservation", func() bool {
 		return strings.Contains(waitingOf(t, "large"), "a place is reserved for it")
 	})
 	answer := explained(t, "large")
@@ -147,7 +149,7 @@ func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 		}
 	}
 	create(t, notebookOfOurs)
-	eventually(t, "a notebook beside the reservation", func() bool { return running(t, "mine-0") == 1 })
+	stage.Within(t, time.Minute, "a notebook beside the reservation", func() bool { return running(t, "mine-0") == 1 })
 	// The other nodes are reserved: services do not end, so that no place includes theirs. Which rack has them depends on
 	// the instant at which the StatefulSet's controller creates the first notebook.
 	services := slices.Concat(pods(t, "lab-"), pods(t, "llm-"))
@@ -166,7 +168,7 @@ func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the large gang", func() bool { return running(t, "large") == 4 })
+	stage.Within(t, time.Minute, "the large gang", func() bool { return running(t, "large") == 4 })
 	onNodes(t)
 }
 
@@ -190,7 +192,7 @@ spec:
 func TestNeighbors_ServicesThatHoldAGangUp(t *testing.T) {
 	neighbors(t)
 	gang(t, "large", 7, "")
-	eventually(t, "the gang waits", func() bool { return waitingOf(t, "large") != "" })
+	stage.Within(t, time.Minute, "the gang waits", func() bool { return waitingOf(t, "large") != "" })
 	if text := waitingOf(t, "large"); strings.Contains(text, "reserved") {
 		t.Errorf("a place is reserved: %s", text)
 	}
@@ -226,7 +228,7 @@ kind: PodDisruptionBudget
 metadata: {namespace: NAMESPACE, name: web}
 spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 `)
-	eventually(t, "the budgets are counted", func() bool {
+	stage.Within(t, time.Minute, "the budgets are counted", func() bool {
 		all, err := shared.Client.PolicyV1().
 			PodDisruptionBudgets(namespaceOf(t)).
 			List(t.Context(), metav1.ListOptions{})
@@ -236,7 +238,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 			})
 	})
 	gang(t, "urgent", 3, "priorityClassName: urgent")
-	eventually(t, "the urgent gang", func() bool { return running(t, "urgent") == 3 })
+	stage.Within(t, time.Minute, "the urgent gang", func() bool { return running(t, "urgent") == 3 })
 	for prefix, want := range map[string]int{"lab-0": 1, "llm-": 2, "web-": 1, "etl-3f2a9b8c7d6e5f40-driver": 1, "etl-7d6e5f403f2a9b8c-exec": 1} {
 		if got := running(t, prefix); got != want {
 			t.Errorf("%d pods of %s run, want %d", got, prefix, want)
@@ -252,12 +254,12 @@ func TestNeighbors_UrgentServiceTakesAGangsNode(t *testing.T) {
 		t.Run(scheduler, func(t *testing.T) {
 			makeNamespace(t)
 			gang(t, "whole", 8, "")
-			eventually(t, "the gang", func() bool { return running(t, "whole") == 8 })
+			stage.Within(t, time.Minute, "the gang", func() bool { return running(t, "whole") == 8 })
 			create(t, strings.ReplaceAll(urgentPod, "SCHEDULER", scheduler))
-			eventually(t, "the urgent pod", func() bool { return running(t, "service-0") == 1 })
-			eventually(t, "the members that stay", func() bool { return len(pods(t, "whole")) == left })
+			stage.Within(t, time.Minute, "the urgent pod", func() bool { return running(t, "service-0") == 1 })
+			stage.Within(t, time.Minute, "the members that stay", func() bool { return len(pods(t, "whole")) == left })
 			if left > 0 {
-				eventually(t, "the words about them", func() bool {
+				stage.Within(t, time.Minute, "the words about them", func() bool {
 					return strings.Contains(waitingOf(t, "whole"), "1 of the 8 members that it needs are lost")
 				})
 			}

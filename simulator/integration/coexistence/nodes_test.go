@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // The owner of a gang that no node holds, neither an existing one nor one that can be added, gets the reason before its
@@ -30,7 +33,7 @@ spec:
 	}
 	job("never", "32")
 	job("later", "16")
-	eventually(t, "pods of later, and an answer to never", func() bool {
+	stage.Within(t, time.Minute, "pods of later, and an answer to never", func() bool {
 		return len(pods(t, "later")) == 2 && standing(t, "never")["phase"] == "Blocked"
 	})
 	text, err := yaml.Marshal(map[string]any{"status": map[string]any{"scheduling": map[string]any{
@@ -40,7 +43,7 @@ spec:
 		t.Fatal(err)
 	}
 	documented(t, map[string]string{"held": string(text)})
-	eventually(t, "an Event", func() bool {
+	stage.Within(t, time.Minute, "an Event", func() bool {
 		list, err := shared.Client.CoreV1().
 			Events(namespaceOf(t)).
 			List(t.Context(), metav1.ListOptions{FieldSelector: "reason=NoNodeFits"})
@@ -53,7 +56,12 @@ spec:
 		for i := range 2 {
 			addNode(t, fmt.Sprintf("for-%s-%d", c.job, i), c.accelerators, map[string]string{})
 		}
-		eventually(t, c.job+" runs where nodes for it are", func() bool { return running(t, c.job) == 2 })
+		stage.Within(
+			t,
+			time.Minute,
+			c.job+" runs where nodes for it are",
+			func() bool { return running(t, c.job) == 2 },
+		)
 	}
 }
 

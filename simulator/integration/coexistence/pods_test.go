@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // enforce applies a policy of the chart, until the test ends, and returns when the API server follows it.
@@ -35,7 +37,7 @@ func enforce(t *testing.T, release render.Release, name string, follows func() b
 		}
 		t.Cleanup(func() { remove(ctx, t, found[0]) })
 	}
-	eventually(t, "the API server follows "+name, follows)
+	stage.Within(t, time.Minute, "the API server follows "+name, follows)
 }
 
 func remove(ctx context.Context, t *testing.T, object *unstructured.Unstructured) {
@@ -144,8 +146,9 @@ func TestPods_OffAcceleratorsWhereTheyLand(t *testing.T) {
 				servers("cache", scheduler, "lockstep.dev/accelerator-nodes: allowed", "{cpu: 8}"),
 				servers("infer", scheduler, "", "{nvidia.com/gpu: 1}"),
 			}, "---\n"))
-			eventually(
+			stage.Within(
 				t,
+				time.Minute,
 				"all but some of web run",
 				func() bool { return running(t, "cache") == 6 && running(t, "infer") == 6 },
 			)

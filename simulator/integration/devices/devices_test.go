@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
@@ -19,7 +20,7 @@ const pcieRoot, numaNode = "resource.kubernetes.io/pcieRoot", "resource.kubernet
 // completes waits until a job is complete.
 func completes(t *testing.T, job string) {
 	t.Helper()
-	within(t, 30*time.Second, "the end of "+job, func() bool {
+	stage.Within(t, 30*time.Second, "the end of "+job, func() bool {
 		found, err := shared.Dynamic.Resource(trainJobs).Namespace(metav1.NamespaceDefault).
 			Get(t.Context(), job, metav1.GetOptions{})
 		if err != nil {
@@ -234,7 +235,7 @@ func TestResourceSlice_BelongsToItsNode(t *testing.T) {
 	if err := shared.Client.CoreV1().Nodes().Delete(t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 20*time.Second, "the end of the slice of a node that is gone", func() bool {
+	stage.Within(t, 20*time.Second, "the end of the slice of a node that is gone", func() bool {
 		_, err := shared.Client.ResourceV1().ResourceSlices().Get(t.Context(), slice, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
@@ -87,7 +88,7 @@ func play(t *testing.T, file string) map[string]outcome.Job {
 // discard deletes jobs and templates, and waits until the jobs' pods and claims are deleted.
 func discard(t *testing.T, all workload.Workload) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	defer cancel()
 	templates := schema.GroupVersionResource{
 		Group:    "resource.k8s.io",
@@ -131,16 +132,6 @@ func gone(ctx context.Context, job string) (bool, error) {
 	return len(pods.Items) == 0 && !slices.ContainsFunc(claims.Items, ofJob), nil
 }
 
-// within fails the test unless the condition holds in time.
-func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
-		func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s did not come: %v", what, err)
-	}
-}
-
 func podsOf(t *testing.T, job string) []corev1.Pod {
 	t.Helper()
 	return shared.PodsOf(t.Context(), t, metav1.NamespaceDefault, job)
@@ -150,7 +141,7 @@ func podsOf(t *testing.T, job string) []corev1.Pod {
 func running(t *testing.T, job string, count int) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
-	within(t, 30*time.Second, "the gang of "+job, func() bool {
+	stage.Within(t, 30*time.Second, "the gang of "+job, func() bool {
 		pods = podsOf(t, job)
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {
@@ -171,7 +162,7 @@ func waiting(t *testing.T, job string, words ...string) {
 			t.Logf("%s says: %s", job, said)
 		}
 	}()
-	within(t, 10*time.Second, "the reason of "+job, func() bool {
+	stage.Within(t, 10*time.Second, "the reason of "+job, func() bool {
 		group, err := shared.Client.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).
 			Get(t.Context(), job, metav1.GetOptions{})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
@@ -152,7 +153,7 @@ func expectCards(t *testing.T, want string) {
 	t.Helper()
 	var counted usage
 	allocated := 0
-	within(t, 20*time.Second, want+" devices that are counted and allocated", func() bool {
+	stage.Within(t, 20*time.Second, want+" devices that are counted and allocated", func() bool {
 		counted, allocated = quotaUsed(t, "cards"), allocatedCards(t)
 		return counted["cards example.com/cards"] == want && strconv.Itoa(allocated) == want
 	})

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
@@ -71,7 +72,7 @@ spec:
 	_, at := h.next(t, 0, "job", "admitted", state.admitted)
 	expectRunning(t, "extended", "job", 2)
 	counted, allocated := usage{}, 0
-	within(t, 10*time.Second, "8 devices that are counted and allocated", func() bool {
+	stage.Within(t, 10*time.Second, "8 devices that are counted and allocated", func() bool {
 		claims, err := shared.Client.ResourceV1().ResourceClaims("extended").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)

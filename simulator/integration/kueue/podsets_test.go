@@ -20,6 +20,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/session"
 )
 
@@ -183,7 +184,7 @@ func create(t *testing.T, job *unstructured.Unstructured) error {
 func counted(t *testing.T, job string) []podSet {
 	t.Helper()
 	var sets []podSet
-	within(t, 30*time.Second, "a Workload of "+job, func() bool {
+	stage.Within(t, 30*time.Second, "a Workload of "+job, func() bool {
 		list, err := shared.Dynamic.Resource(workloads).Namespace("held").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +213,7 @@ func counted(t *testing.T, job string) []podSet {
 func rendered(t *testing.T, job string) []podSet {
 	t.Helper()
 	var sets []podSet
-	within(t, 30*time.Second, "a JobSet of "+job, func() bool {
+	stage.Within(t, 30*time.Second, "a JobSet of "+job, func() bool {
 		object, err := shared.Dynamic.Resource(jobSets).Namespace("held").Get(t.Context(), job, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
@@ -57,7 +57,7 @@ func TestKueue_PreemptedJobCompletes(t *testing.T) {
 	}
 	withdrawn, free := h.next(t, at, "sweep", "its admission is taken back", state.withdrawn)
 	show(t, withdrawn)
-	within(t, 30*time.Second, "the end of the pods that ran", func() bool {
+	stage.Within(t, 30*time.Second, "the end of the pods that ran", func() bool {
 		isOfThem := func(pod corev1.Pod) bool { return started[pod.UID] }
 		return !slices.ContainsFunc(podsOf(t, "default", "sweep"), isOfThem)
 	})
@@ -111,7 +111,7 @@ func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
 func expectPods(t *testing.T, job string, count int) map[types.UID]bool {
 	t.Helper()
 	var pods []corev1.Pod
-	within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
+	stage.Within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
 		pods = slices.DeleteFunc(podsOf(t, "default", job), func(pod corev1.Pod) bool {
 			return pod.Status.Phase != corev1.PodRunning
 		})
@@ -153,7 +153,7 @@ func podsOf(t *testing.T, namespace, job string) []corev1.Pod {
 // expectFree waits until the queue has its whole quota again.
 func expectFree(t *testing.T) {
 	t.Helper()
-	within(t, 20*time.Second, "an empty queue", func() bool {
+	stage.Within(t, 20*time.Second, "an empty queue", func() bool {
 		queue, err := shared.Dynamic.Resource(queues).Get(t.Context(), "training", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -188,15 +188,5 @@ func logWorkloads(t *testing.T) {
 			t.Logf("Workload %s: %v=%v (%v) %v", item.GetName(), condition["type"], condition["status"],
 				condition["reason"], condition["message"])
 		}
-	}
-}
-
-// within fails the test unless the condition holds in time.
-func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
-		func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s did not come: %v", what, err)
 	}
 }

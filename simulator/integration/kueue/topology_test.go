@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
@@ -108,7 +109,7 @@ func TestTopology_KueuePinsTheRackAndLockstepPlacesInside(t *testing.T) {
 func pinned(t *testing.T, namespace, job string) string {
 	t.Helper()
 	var workload unstructured.Unstructured
-	within(t, 20*time.Second, "a topology assignment of "+job, func() bool {
+	stage.Within(t, 20*time.Second, "a topology assignment of "+job, func() bool {
 		list, err := shared.Dynamic.Resource(workloads).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +147,7 @@ func pinned(t *testing.T, namespace, job string) string {
 func expectInOrder(t *testing.T, job string, count int, rack string) {
 	t.Helper()
 	var pods []corev1.Pod
-	within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
+	stage.Within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
 		pods = slices.DeleteFunc(
 			podsOf(t, "racks", job),
 			func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning },

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
@@ -181,7 +182,7 @@ func runningOf(t *testing.T, namespace, job string) int {
 
 func expectRunning(t *testing.T, namespace, job string, count int) {
 	t.Helper()
-	within(t, 30*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
+	stage.Within(t, 30*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
 		return runningOf(t, namespace, job) == count
 	})
 }
@@ -208,7 +209,7 @@ func workloadOf(t *testing.T, namespace, job string) (unstructured.Unstructured,
 func expectEviction(t *testing.T, namespace, job, reason string) time.Time {
 	t.Helper()
 	var at time.Time
-	within(t, 20*time.Second, "an eviction for "+reason, func() bool {
+	stage.Within(t, 20*time.Second, "an eviction for "+reason, func() bool {
 		workload, _ := workloadOf(t, namespace, job)
 		conditions, _, _ := unstructured.NestedSlice(workload.Object, "status", "conditions")
 		for _, entry := range conditions {
@@ -256,7 +257,7 @@ func boundAt(t *testing.T, namespace, job string) time.Time {
 // expectNothing waits until a job has no pods and no PodGroup.
 func expectNothing(t *testing.T, namespace, job string) {
 	t.Helper()
-	within(t, 30*time.Second, "the end of all pods and groups of "+job, func() bool {
+	stage.Within(t, 30*time.Second, "the end of all pods and groups of "+job, func() bool {
 		groups, err := shared.Client.SchedulingV1beta1().PodGroups(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -278,5 +279,10 @@ func remove(t *testing.T, namespace, job string) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	within(t, 30*time.Second, "the end of the pods of "+job, func() bool { return len(podsOf(t, namespace, job)) == 0 })
+	stage.Within(
+		t,
+		30*time.Second,
+		"the end of the pods of "+job,
+		func() bool { return len(podsOf(t, namespace, job)) == 0 },
+	)
 }

@@ -13,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 // gang is a gang of a kind, in a namespace of its own.
@@ -43,7 +43,7 @@ func create(t *testing.T, kind kind, size int) gang {
 		g.delete(t)
 	})
 	for _, object := range objects {
-		within(t, 30*time.Second, "the creation of "+object.GetKind(), func() bool {
+		stage.Within(t, 30*time.Second, "the creation of "+object.GetKind(), func() bool {
 			err := shared.Apply(t.Context(), object) // a webhook may not answer yet
 			if err != nil {
 				t.Log(err)
@@ -52,16 +52,6 @@ func create(t *testing.T, kind kind, size int) gang {
 		})
 	}
 	return g
-}
-
-// within fails the test unless the condition holds in time.
-func within(t *testing.T, patience time.Duration, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
-		func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s did not come: %v", what, err)
-	}
 }
 
 const patience = 30 * time.Second
@@ -93,7 +83,7 @@ func (g gang) pods(t *testing.T, phase corev1.PodPhase) []corev1.Pod {
 // running waits until so many members run, and no others are there.
 func (g gang) running(t *testing.T, members int) {
 	t.Helper()
-	within(t, patience, "a gang that runs", func() bool {
+	stage.Within(t, patience, "a gang that runs", func() bool {
 		return len(g.pods(t, corev1.PodRunning)) == members && len(g.pods(t, "")) == members
 	})
 }
@@ -168,7 +158,7 @@ func (g gang) says(t *testing.T, minimum int32) {
 // waits returns when the gang says that it waits, and why.
 func (g gang) waits(t *testing.T, why string) {
 	t.Helper()
-	within(t, patience, "the reason", func() bool {
+	stage.Within(t, patience, "the reason", func() bool {
 		group := g.group(t)
 		if group == nil {
 			return false
@@ -196,7 +186,7 @@ func (g gang) lose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, patience, "the end of the lost member", func() bool {
+	stage.Within(t, patience, "the end of the lost member", func() bool {
 		// Kueue retains it until there is another one.
 		return !slices.ContainsFunc(
 			g.pods(t, corev1.PodRunning),
@@ -207,7 +197,7 @@ func (g gang) lose(t *testing.T) {
 	if g.loss == gone {
 		left--
 	}
-	within(t, patience, "a gang that runs again", func() bool {
+	stage.Within(t, patience, "a gang that runs again", func() bool {
 		after := g.pods(t, corev1.PodRunning)
 		return len(after) == left && stayed(before, after) == g.staying(before)
 	})
@@ -241,8 +231,8 @@ func (g gang) remove(t *testing.T) {
 	t.Helper()
 	g.deleteOwner(t)
 	// The garbage collector looks for new kinds of owners every half minute.
-	within(t, 2*patience, "the end of its pods", func() bool { return len(g.pods(t, "")) == 0 })
-	within(t, patience, "the end of its PodGroup", func() bool { return g.group(t) == nil })
+	stage.Within(t, 2*patience, "the end of its pods", func() bool { return len(g.pods(t, "")) == 0 })
+	stage.Within(t, patience, "the end of its PodGroup", func() bool { return g.group(t) == nil })
 }
 
 func (g gang) deleteOwner(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
 const namespace = metav1.NamespaceDefault
@@ -102,15 +103,6 @@ spec: {runtimeRef: {kind: TrainingRuntime, name: %s}, trainer: {numNodes: %d}}
 `, job, annotations, runtime, nodes))
 }
 
-func within(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
 // placed waits until so many pods of a job run, and returns them by name.
 func placed(t *testing.T, job string, count int) map[string]corev1.Pod {
 	t.Helper()
@@ -120,7 +112,7 @@ func placed(t *testing.T, job string, count int) map[string]corev1.Pod {
 			t.Logf("%s is %+v", job, schedulingOf(t, job))
 		}
 	})
-	within(t, fmt.Sprintf("%d pods of %s run", count, job), func() bool {
+	stage.Within(t, time.Minute, fmt.Sprintf("%d pods of %s run", count, job), func() bool {
 		pods = map[string]corev1.Pod{}
 		for _, pod := range shared.PodsOf(t.Context(), t, namespace, job) {
 			if pod.Status.Phase == corev1.PodRunning {

@@ -1,7 +1,6 @@
 package upgrade_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
@@ -31,11 +29,16 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	installFirst(t, before)
 	scene(t)
 	for _, name := range []string{"queued", "running", "paused"} {
-		eventually(t, "the JobSet of "+name, func() bool { return image(t, name) == "example.com/torch:1" })
+		stage.Within(
+			t,
+			time.Minute,
+			"the JobSet of "+name,
+			func() bool { return image(t, name) == "example.com/torch:1" },
+		)
 	}
 	patch(t, trainer("trainjobs"), "paused", `{"spec":{"suspend":true}}`)
 	var pods []types.UID
-	eventually(t, "the running job's pods, and the end of the paused one's", func() bool {
+	stage.Within(t, time.Minute, "the running job's pods, and the end of the paused one's", func() bool {
 		pods = uids(t, "running")
 		return len(pods) == 2 && len(uids(t, "paused")) == 0
 	})
@@ -51,7 +54,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	})
 	want := "map[back:example.com/torch:2 later:example.com/torch:2 paused:example.com/torch:1 " +
 		"queued:example.com/torch:1 running:example.com/torch:1]"
-	eventually(t, "the frozen runtimes", func() bool { return fmt.Sprint(frozenImages(t)) == want })
+	stage.Within(t, time.Minute, "the frozen runtimes", func() bool { return fmt.Sprint(frozenImages(t)) == want })
 	t.Logf("frozen: %v", frozenImages(t))
 
 	edit(t, "example.com/torch:3")
@@ -71,7 +74,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the end of all that the jobs made", func() bool {
+	stage.Within(t, time.Minute, "the end of all that the jobs made", func() bool {
 		configs, err := shared.Client.CoreV1().ConfigMaps(team).List(t.Context(), metav1.ListOptions{
 			FieldSelector: "metadata.name!=kube-root-ca.crt", // each namespace has it
 		})
@@ -102,7 +105,7 @@ func resume(t *testing.T, names ...string) {
 func run(t *testing.T, images map[string]string) {
 	t.Helper()
 	for name, want := range images {
-		eventually(t, "the pods of "+name, func() bool { return len(uids(t, name)) == 2 })
+		stage.Within(t, time.Minute, "the pods of "+name, func() bool { return len(uids(t, name)) == 2 })
 		if got := image(t, name); got != want {
 			t.Errorf("%s runs %s, want %s", name, got, want)
 		}
@@ -220,14 +223,4 @@ func uids(t *testing.T, name string) []types.UID {
 		}
 	}
 	return found
-}
-
-// eventually fails the test unless the condition holds within a minute.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s did not come: %v", what, err)
-	}
 }

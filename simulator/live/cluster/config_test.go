@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/utils/expression"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
@@ -100,6 +102,64 @@ func TestKWOKConfig_PodsRunForAnnotatedTime(t *testing.T) {
 				"%d stages, want nodes' birth and heartbeat, pods' start, completion, termination and removal",
 				stages,
 			)
+		}
+	}
+}
+
+// What serves ssh does not end by itself; whatever else a Job runs does.
+func TestKWOKConfig_ServersOfSSHStay(t *testing.T) {
+	config, err := cluster.KWOKConfig(74, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type condition struct {
+		Key      string
+		Operator internalversion.SelectorOperator
+		Values   []string
+	}
+	var stage struct {
+		Spec struct {
+			Selector struct{ MatchExpressions []condition }
+		}
+	}
+	for document := range strings.SplitSeq(string(config), "\n---\n") {
+		if strings.Contains(document, "name: pod-complete\n") {
+			if err := yaml.Unmarshal([]byte(document), &stage); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for container, want := range map[string]bool{
+		`{}`:                                  true,
+		`{command: [mpirun, python]}`:         true,
+		`{command: [], args: [sshd]}`:         true,
+		`{command: [/usr/sbin/sshd, -De]}`:    false,
+		`{}, {command: [/usr/sbin/sshd, -D]}`: false,
+		`{command: [sshd, -D]}`:               false,
+		`{command: [not-sshd]}`:               true,
+	} {
+		var pod map[string]any
+		if err := yaml.Unmarshal(
+			[]byte(`{metadata: {ownerReferences: [{kind: Job}]}, status: {phase: Running}, spec: {containers: [`+
+				container+`]}}`),
+			&pod,
+		); err != nil {
+			t.Fatal(err)
+		}
+		ends := len(stage.Spec.Selector.MatchExpressions) > 0
+		for _, condition := range stage.Spec.Selector.MatchExpressions {
+			requirement, err := expression.NewRequirement(condition.Key, condition.Operator, condition.Values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			holds, err := requirement.Matches(t.Context(), pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = ends && holds
+		}
+		if ends != want {
+			t.Errorf("containers [%s] end: %t, want %t", container, ends, want)
 		}
 	}
 }

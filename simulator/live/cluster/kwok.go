@@ -17,7 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
-// EndsAfter is the time in milliseconds that the fake kubelet takes to end a pod.
+// EndsAfter is the time in milliseconds that the fake kubelet takes to end a pod whose annotations state none.
 const EndsAfter = 50
 
 // manyNodes is the fleet size beyond which node leases are renewed so rarely that they cost nothing: at 10 s a node,
@@ -80,7 +80,9 @@ spec:
     matchExpressions:
     - {key: .metadata.deletionTimestamp, operator: Exists}
     - {key: .status.phase, operator: In, values: [Pending, Running]}
-  delay: {durationMilliseconds: ENDS_AFTER}
+  delay:
+    durationMilliseconds: ENDS_AFTER
+    durationFrom: {expressionFrom: '.metadata.annotations["` + workload.StopTimeAnnotation + `"]'}
   next:
     statusTemplate: |
       {{ $now := Now }}
@@ -140,35 +142,27 @@ func (p plan) birthStage() ([]byte, error) {
 
 // preparedStage is KWOK's stage that starts a pod, for one without claims or with claims that are prepared.
 func preparedStage() ([]byte, error) {
-	var stage map[string]any
-	if err := yaml.Unmarshal([]byte(podstages.DefaultPodReady), &stage); err != nil {
-		return nil, fmt.Errorf("decoding KWOK's pod-ready stage: %w", err)
-	}
-	const at = "spec.selector.matchExpressions"
-	conditions, _, err := unstructured.NestedSlice(stage, strings.Split(at, ".")...)
-	if err != nil {
-		return nil, fmt.Errorf("decoding KWOK's pod-ready stage: %w", err)
-	}
-	conditions = append(conditions, map[string]any{
+	stage, err := withCondition([]byte(podstages.DefaultPodReady), map[string]any{
 		"key": fmt.Sprintf("if .spec.resourceClaims then .metadata.annotations[%q] else %q end",
 			nvlink.PreparedAnnotation, nvlink.Prepared),
 		"operator": "In", "values": []any{nvlink.Prepared},
 	})
-	if err := unstructured.SetNestedSlice(stage, conditions, strings.Split(at, ".")...); err != nil {
-		return nil, fmt.Errorf("changing KWOK's pod-ready stage: %w", err)
-	}
-	encoded, err := yaml.Marshal(stage)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the pod-ready stage: %w", err)
+		return nil, err
 	}
-	return encoded, nil
+	return encoded(stage)
 }
 
-// completeStage is KWOK's stage that completes a Job's pod, delayed by the pod's run-time annotation.
+// completeStage is KWOK's stage that completes a Job's pod, delayed by the pod's run-time annotation. A pod whose program is sshd serves the launcher of its
+// MPI job until it is deleted, as on a real node.
 func completeStage() ([]byte, error) {
-	var stage map[string]any
-	if err := yaml.Unmarshal([]byte(podstages.DefaultPodComplete), &stage); err != nil {
-		return nil, fmt.Errorf("decoding KWOK's pod-complete stage: %w", err)
+	stage, err := withCondition([]byte(podstages.DefaultPodComplete), map[string]any{
+		"key":      `if any(.spec.containers[]; (.command[0]? // "") | test("(^|/)sshd$")) then "serves" else "ends" end`,
+		"operator": "In",
+		"values":   []any{"ends"},
+	})
+	if err != nil {
+		return nil, err
 	}
 	spec, ok := stage["spec"].(map[string]any)
 	if !ok {
@@ -180,9 +174,30 @@ func completeStage() ([]byte, error) {
 			"expressionFrom": fmt.Sprintf(".metadata.annotations[%q]", workload.RunTimeAnnotation),
 		},
 	}
-	encoded, err := yaml.Marshal(stage)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the pod-complete stage: %w", err)
+	return encoded(stage)
+}
+
+// withCondition returns a stage of KWOK's with one condition more.
+func withCondition(text []byte, condition map[string]any) (map[string]any, error) {
+	var stage map[string]any
+	if err := yaml.Unmarshal(text, &stage); err != nil {
+		return nil, fmt.Errorf("decoding KWOK's stage: %w", err)
 	}
-	return encoded, nil
+	at := []string{"spec", "selector", "matchExpressions"}
+	conditions, _, err := unstructured.NestedSlice(stage, at...)
+	if err != nil {
+		return nil, fmt.Errorf("decoding KWOK's stage: %w", err)
+	}
+	if err := unstructured.SetNestedSlice(stage, append(conditions, condition), at...); err != nil {
+		return nil, fmt.Errorf("changing KWOK's stage: %w", err)
+	}
+	return stage, nil
+}
+
+func encoded(stage map[string]any) ([]byte, error) {
+	text, err := yaml.Marshal(stage)
+	if err != nil {
+		return nil, fmt.Errorf("encoding KWOK's stage: %w", err)
+	}
+	return text, nil
 }
