@@ -116,7 +116,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 		l = t.newLease(Head, nil, next.Within)
 		l.take(next, t.w.Now)
 		t.watch(l)
-		l.Told = l.Instant
+		l.Promised = l.Instant
 		l.Open = t.opens(l, t.w.Now)
 		if l.Open {
 			l.discipline.open(&l.Budget, t.w.Now)
@@ -182,7 +182,7 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	}
 	kept.Within = l.Within
 	if l.searching || !kept.Firm {
-		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Told))
+		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Promised))
 		if next, found := t.reserveBy(t.w, e, t.ask(t.w, e), earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}

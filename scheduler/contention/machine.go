@@ -27,6 +27,8 @@ type Machine struct {
 	// domains are those of the last World's tree.
 	domains domains
 	levels  levels
+	// ended is the instant at which a unit ended last.
+	ended int64
 	// touched are the nodes on which something has changed since the last World.
 	touched []int
 	// services and eased are those of the last World's units.

@@ -1,6 +1,7 @@
 package contention_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -163,13 +164,15 @@ func TestMachine_KeepsItsInvariants(t *testing.T) {
 	}
 }
 
+var randomScenes = flag.Int("scenes", 80, "how many random scenes to draw")
+
 // scenes returns the number of random scenes to draw.
 func scenes(t *testing.T) int {
 	t.Helper()
 	if testing.Short() {
-		return 50
+		return min(*randomScenes, 50)
 	}
-	return 250
+	return *randomScenes
 }
 
 // Equal values give equal actions, in whatever order they are listed.

@@ -5,12 +5,12 @@ import "slices"
 // Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
 // changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
 func (m *Machine) Settle(w *World) []Action {
-	m.read(w) // guesses are brought up to date by the next evaluation: drivers without one do not settle
+	out := m.Observe(w)
 	for _, l := range m.leases {
 		l.skipped, l.drifted = false, false
 		l.dirty = l.dirty && l.Reason.waits()
 	}
-	out := slices.Concat(m.expire(w.Now), m.stuck(w.Now))
+	out = slices.Concat(out, m.expire(w.Now), m.stuck(w.Now))
 	m.blocked = m.policy.reached(&m.idled, w.Now, w.Fleet)
 	for _, l := range slices.Backward(m.leases) { // the latest opens first
 		if l.Open || !l.Reason.waits() {
@@ -43,7 +43,7 @@ func (t *turn) openOrClose(l *Lease) bool {
 		t.open(l, t.w.Now)
 	case !opens && l.Open && l.discipline.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
 		l.discipline.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.Since, l.Told = false, false, t.w.Now, l.Instant
+		l.Open, l.Late, l.Since, l.Promised = false, false, t.w.Now, l.Instant
 	default:
 		return false
 	}
@@ -138,6 +138,22 @@ func (m *Machine) recheck(w *World) int64 {
 	return first
 }
 
+// overdue returns when a closed lease is placed anew if nothing happens until then: an end in its place is overdue. Rounds in which it is
+// not placed anew do not put that off.
+func (m *Machine) overdue(l *Lease, now int64) int64 {
+	at := l.Instant + 1
+	if l.Instant <= l.evaluated {
+		at = l.evaluated + m.policy.MinRemaining
+	}
+	if at > now {
+		return at
+	}
+	if l.recheck > now && l.recheck < None {
+		return l.recheck
+	}
+	return now + m.policy.MinRemaining
+}
+
 func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 	switch {
 	case !l.Reason.waits():
@@ -154,12 +170,7 @@ func (m *Machine) recheckOf(w *World, l *Lease) int64 {
 		}
 		return max(earned, w.Now+m.policy.MinRemaining, l.nears())
 	}
-	at := l.clears
-	if l.Instant > w.Now || l.Firm && l.Instant > l.evaluated {
-		at = min(at, l.Instant+1) // if nothing has happened by then, an end is overdue
-	} else {
-		at = min(at, w.Now+m.policy.MinRemaining)
-	}
+	at := min(l.clears, m.overdue(l, w.Now))
 	if l.rate > 0 && l.discipline.Budget > 0 {
 		at = min(at, w.Now+ceilDiv(l.discipline.left(l.Budget), l.rate*l.weight()))
 	}

@@ -54,6 +54,7 @@ func (m *Machine) Ended(u *Unit, now int64) {
 		}
 		return
 	}
+	m.ended = now
 	await := slices.DeleteFunc(slices.Clone(m.leases), func(l *Lease) bool { return !l.left(u, nodes) })
 	m.changed(nodes, await)
 	m.openFor(u, await)
@@ -185,14 +186,17 @@ func (m *Machine) closable(l *Lease) bool {
 // soonest bounds the instant by which an earlier place of a closed lease has to be free.
 func (l *Lease) soonest() int64 {
 	if l.Firm {
-		return min(l.Instant-1, l.Told)
+		return min(l.Instant-1, l.Promised)
 	}
-	return l.Told
+	return l.Promised
 }
 
-// drift brings the instants up to date that rest on guesses, of leases that are not evaluated although units have ended.
+// drift brings the instants up to date that rest on guesses, of leases that are not evaluated although units have ended. A guess is that of
+// the end, not of the next evaluation: nothing else has changed since then, and guesses grow.
 func (m *Machine) drift(w *World) []Action {
 	var out []Action
+	then := *w
+	then.Now = min(w.Now, m.ended)
 	for _, l := range m.leases {
 		owner := m.queue.spots[l.Owner]
 		if !l.drifts || l.dirty || l.Open || owner == nil {
@@ -200,8 +204,8 @@ func (m *Machine) drift(w *World) []Action {
 			continue
 		}
 		l.drifts = false
-		t := &turn{Machine: m, w: w, s: owner, earlier: m.earlier(&owner.Entity)}
-		next, ok := t.look(w, &owner.Entity, l.Holds, l.needs)
+		t := &turn{Machine: m, w: &then, s: owner, earlier: m.earlier(&owner.Entity)}
+		next, ok := t.look(&then, &owner.Entity, l.Holds, l.needs)
 		if !ok {
 			l.dirty = true
 			continue
