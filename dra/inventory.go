@@ -172,6 +172,19 @@ func (inv *Inventory) drop(p *pool) {
 	}
 }
 
+// Publishers returns the nodes that the slices name whose pools an allocation has devices of, each once and sorted. Pools for nodes
+// that their slices select have none.
+func (inv *Inventory) Publishers(allocation *resourcev1.AllocationResult) []string {
+	var names []string
+	for _, r := range allocation.Devices.Results {
+		if p := inv.pools[PoolID{r.Driver, r.Pool}]; p != nil {
+			names = append(names, p.nodes...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // seenFrom returns the node's part of the pool, and false if the node sees nothing of it.
 func (p *pool) seenFrom(n *corev1.Node) (part, bool) {
 	seen := part{pool: p}

@@ -2,6 +2,7 @@ package dra_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,6 +123,20 @@ func TestInventory_NodesOfOneModelAreOneKind(t *testing.T) {
 				t.Errorf("got %d, want %d %s", got, c.want, d.Fault)
 			}
 		})
+	}
+}
+
+// A pool of one node is published there, one of selected nodes nowhere in particular.
+func TestInventory_Publishers(t *testing.T) {
+	here, wide := sample(t, "h100-node.yaml"), rename(sample(t, "h100-node.yaml"), "switch")
+	for _, s := range wide {
+		s.Spec.NodeName, s.Spec.AllNodes = nil, new(true)
+	}
+	inv := dra.NewInventory(slices.Concat(rename(here, "n1"), rename(here, "n0"), wide))
+	a := holder("a", "gpu.nvidia.com/n1/gpu-0", "gpu.nvidia.com/n0/gpu-1", "gpu.nvidia.com/n0/gpu-2",
+		"gpu.nvidia.com/switch/gpu-0", "gpu.nvidia.com/unknown/gpu-0")
+	if got := inv.Publishers(a.Status.Allocation); !slices.Equal(got, []string{"n0", "n1"}) {
+		t.Errorf("its devices are published by %v", got)
 	}
 }
 

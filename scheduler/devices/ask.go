@@ -32,6 +32,8 @@ type Question struct {
 	// Resources are those of the ledger's capacities, in their order.
 	Resources []corev1.ResourceName
 	Now       time.Time
+	// Lives tells consumers of claims that are gone; nil takes all to be there.
+	Lives Lives
 }
 
 // Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a class.
@@ -71,6 +73,10 @@ type Asked struct {
 	// kept are the free channels of nodes that are still in other ComputeDomains, draining those domains.
 	kept     map[int]topology.Capacity
 	draining []snapshot.Unit
+	// returns says that claims of members are being given back.
+	returns bool
+	// left is the number of claims whose devices are about to be given back, one of draining.
+	left int
 }
 
 // NewAsked returns a question without devices.
@@ -79,8 +85,11 @@ func NewAsked(l topology.Ledger, gang topology.Gang) Asked { return Asked{Ledger
 // Demands returns the claims of members: the last columns of the ledger's capacities, in this order.
 func (a Asked) Demands() []*dra.Demand { return a.demands }
 
-// Draining returns the ComputeDomains that leave nodes by themselves, after which the gang may use these.
+// Draining returns the units that leave by themselves: ComputeDomains that leave nodes, and claims whose pods are gone.
 func (a Asked) Draining() []snapshot.Unit { return a.draining }
+
+// Returns reports whether claims of members were being given back when the question was read: until they are, it has no answer.
+func (a Asked) Returns() bool { return a.returns }
 
 // Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and
 // barred that never could, or that does not reach the devices that the members share. There is at least one Asked; it
@@ -88,7 +97,7 @@ func (a Asked) Draining() []snapshot.Unit { return a.draining }
 func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.update(q.Nodes); err != nil {
+	if err := s.update(q); err != nil {
 		return nil, err
 	}
 	read := make(map[string]dra.PodDevices, len(q.Waiting))
@@ -123,7 +132,8 @@ func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(q.Waiting, s.gives) {
+	asked = s.leave(ctx, q, asked)
+	if asked.returns = slices.ContainsFunc(q.Waiting, s.gives); asked.returns {
 		asked = asked.within(nil, ruleReturned)
 	}
 	return s.sharing(ctx, asked, shared)
@@ -200,7 +210,8 @@ func (a Asked) within(nodes []string, rule string) Asked {
 	return a
 }
 
-// split gives members that claim different devices different shapes, and each shape the claims of its members.
+// split gives members that claim different devices different shapes, and each shape the claims of its members. Running members have
+// their devices: they are of the kind of those that wait, since a plan takes few kinds beside running members.
 func (s *Stock) split(q Question, read map[string]dra.PodDevices) (topology.Gang, []*dra.Demand, error) {
 	gang := q.Gang
 	gang.Members = slices.Clone(gang.Members)
@@ -211,12 +222,15 @@ func (s *Stock) split(q Question, read map[string]dra.PodDevices) (topology.Gang
 	var kinds []kind
 	var shapes []topology.Shape
 	var demands []*dra.Demand
-	for i, m := range gang.Members {
+	for _, i := range placedLast(gang.Members) {
+		m := gang.Members[i]
 		devices := read[m.Name]
-		if m.Placed || m.Late { // running members have their devices, and late ones announce none
+		if m.Placed || m.Late { // late ones announce none
 			devices = dra.PodDevices{}
 		}
-		at := slices.IndexFunc(kinds, func(k kind) bool { return k.shape == m.Shape && same(k.devices, devices) })
+		at := slices.IndexFunc(kinds, func(k kind) bool {
+			return k.shape == m.Shape && (m.Placed || same(k.devices, devices))
+		})
 		if at < 0 {
 			shape, err := s.reachable(q, gang.Shapes[m.Shape], devices)
 			if err != nil {
@@ -230,6 +244,19 @@ func (s *Stock) split(q Question, read map[string]dra.PodDevices) (topology.Gang
 	}
 	gang.Shapes = shapes
 	return gang, demands, nil
+}
+
+// placedLast returns the indices of members: of those that wait, then of those that run.
+func placedLast(members []topology.Member) []int {
+	var waiting, running []int
+	for i, m := range members {
+		if m.Placed {
+			running = append(running, i)
+		} else {
+			waiting = append(waiting, i)
+		}
+	}
+	return append(waiting, running...)
 }
 
 // same reports whether two pods can go to the same nodes as far as devices are concerned.

@@ -157,9 +157,11 @@ func (a Asked) drained(busy map[int]types.UID, until time.Time) []snapshot.Unit 
 	return units
 }
 
-// Note returns the number of nodes that are full only because they are still in another ComputeDomain, as a clause that
-// follows the reason for the gang's wait; "" if there are none.
-func (a Asked) Note() string {
+// Note returns clauses that follow the reason for the gang's wait: the nodes and devices that will be free by themselves; "" for none.
+func (a Asked) Note() string { return a.keptNote() + a.leftNote() }
+
+// keptNote is about the nodes that are full only because they are still in another ComputeDomain.
+func (a Asked) keptNote() string {
 	switch n := len(a.kept); n {
 	case 0:
 		return ""

@@ -61,32 +61,41 @@ func TestDevices_MalformedClaimsAreExplained(t *testing.T) {
 }
 
 // Both cliques are full of gangs with devices, and evicting that of the second loses less. The important gang evicts it and gets its
-// devices.
+// devices, no sooner than the garbage collector has deleted the claims; the other gang stays, however long that takes.
 func TestDevices_PreemptionFreesDevices(t *testing.T) {
-	t.Parallel()
-	objects := schedulertest.PairedCliques(2, 4, 4)
-	pods := map[string][]*corev1.Pod{}
-	for i, name := range []string{"old", "young"} {
-		group, members, claims := schedulertest.PairGang(name, 4, 4, "gpu")
-		schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(i, 4)...)
-		schedulertest.SetRunning(group, members, []time.Duration{time.Hour, time.Minute}[i], 0)
-		objects = slices.Concat(objects, schedulertest.Objects(group), schedulertest.Objects(members...), claims)
-		pods[name] = members
-	}
-	high, members, claims := schedulertest.PairGang("high", 4, 4, "gpu")
-	schedulertest.SetPriority(high, members, 1_001_000)
-	c := schedulertest.NewCluster(t, objects, claims)
-	c.CollectClaims(t)
-	c.Create(t, high, members)
-	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
-		t.Errorf("the important gang is on %v", got)
-	}
-	for _, pod := range pods["old"] {
-		if _, err := c.CoreV1().
-			Pods(schedulertest.Namespace).
-			Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
-			t.Errorf("%s went too: %v", pod.Name, err)
-		}
+	for name, lag := range map[string]time.Duration{"at once": 0, "late": 4 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects := schedulertest.PairedCliques(2, 4, 4)
+			pods := map[string][]*corev1.Pod{}
+			for i, name := range []string{"old", "young"} {
+				group, members, claims := schedulertest.PairGang(name, 4, 4, "gpu")
+				schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(i, 4)...)
+				schedulertest.SetRunning(group, members, []time.Duration{time.Hour, time.Minute}[i], 0)
+				objects = slices.Concat(
+					objects,
+					schedulertest.Objects(group),
+					schedulertest.Objects(members...),
+					claims,
+				)
+				pods[name] = members
+			}
+			high, members, claims := schedulertest.PairGang("high", 4, 4, "gpu")
+			schedulertest.SetPriority(high, members, 1_001_000)
+			c := schedulertest.NewCluster(t, objects, claims)
+			c.CollectClaimsAfter(t, lag)
+			c.Create(t, high, members)
+			if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
+				t.Errorf("the important gang is on %v", got)
+			}
+			for _, pod := range pods["old"] {
+				if _, err := c.CoreV1().
+					Pods(schedulertest.Namespace).
+					Get(t.Context(), pod.Name, metav1.GetOptions{}); err != nil {
+					t.Errorf("%s went too: %v", pod.Name, err)
+				}
+			}
+		})
 	}
 }
 

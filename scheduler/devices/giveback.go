@@ -2,6 +2,7 @@ package devices
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,10 +36,10 @@ type Returns struct {
 }
 
 // GiveBack deallocates the claims of waiting members that no other pod has reserved. A reservation for the PodGroup counts as one of theirs if no
-// member has a node. GiveBack does not wait for the writes.
+// member has a node. GiveBack does not wait for the writes. It reports whether any claim of the members is being given back.
 func (s *Stock) GiveBack(
 	ctx context.Context, by Returns, group *schedulingv1beta1.PodGroup, waiting, running []*corev1.Pod,
-) {
+) bool {
 	unit := snapshot.Unit{Pods: waiting}
 	if len(running) == 0 {
 		unit.Group = group
@@ -47,6 +48,9 @@ func (s *Stock) GiveBack(
 		klog.FromContext(ctx).V(2).Info("Giving devices back", "claim", klog.KObj(claim), "podGroup", klog.KObj(group))
 		by.Beside(func(ctx context.Context) { s.insist(ctx, by, claim) })
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(waiting, s.gives)
 }
 
 // mark notes which claims of a unit without nodes are being given back from now on, and returns them.

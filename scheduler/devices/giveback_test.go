@@ -5,6 +5,7 @@ package devices_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -73,5 +74,30 @@ func TestDevices_RunningMembersRetainAllocations(t *testing.T) {
 	claim, err := c.ResourceV1().ResourceClaims(schedulertest.Namespace).Get(t.Context(), has.Name, metav1.GetOptions{})
 	if err != nil || claim.Status.Allocation == nil || len(claim.Status.ReservedFor) != 1 {
 		t.Errorf("the member that runs has lost its devices: %v, %v", claim.Status, err)
+	}
+}
+
+// Half of a gang runs, and the others have no nodes: they were lost, or a scheduler died in the middle of the start and their devices are
+// allocated, each on a node of its own. Then each is a member of another kind, more kinds than a plan takes. They give the devices back and
+// join the others, which stay where they are.
+func TestDevices_ManyMembersJoinTheirGang(t *testing.T) {
+	t.Parallel()
+	for name, torn := range map[string]bool{"lost": false, "torn start": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const size = 64
+			group, members, claims := schedulertest.PairGang("gang", size, 1, "gpu")
+			nodes := schedulertest.CliqueNodes(0, size)
+			schedulertest.AllocatePairs(members[:size/2], claims[:size/2], 1, nodes[:size/2]...)
+			schedulertest.SetRunning(group, members[:size/2], time.Minute, 0)
+			for i := size / 2; i < size && torn; i++ {
+				schedulertest.Allocate(members[i], claims[i], devicestest.Allocation(nodes[i], 1))
+			}
+			c := schedulertest.NewCluster(t, schedulertest.PairedCliques(1, size, 1), group, claims, members)
+			c.WaitBound(t, members[size/2:])
+			if _, evicted := c.Evictions("gang"); len(evicted) > 0 {
+				t.Errorf("%d members were evicted", len(evicted))
+			}
+		})
 	}
 }

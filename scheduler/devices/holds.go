@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/lockstep-project/lockstep/dra"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -32,18 +31,7 @@ func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) [
 		if len(asked.demands) == 0 {
 			continue
 		}
-		without := dra.Fleet{Inventory: s.inventory, Ledger: s.ledger.WithoutClaims(uidsOf(claims)...)}
-		out[i].Holds = slices.Clone(out[i].Holds)
-		for _, node := range nodesOf(units[i]) {
-			for k, demand := range asked.demands {
-				fit, err := s.fitter.Fit(ctx, without, asked.Ledger.Tree.Node(node), demand)
-				if more := int64(fit.Pods) - at(asked.Ledger.Free[node], asked.first+k); err == nil && more > 0 {
-					freed := make(topology.Capacity, asked.first+k+1)
-					freed[asked.first+k] = more
-					out[i].Holds = append(out[i].Holds, topology.Held{Node: node, Demand: freed})
-				}
-			}
-		}
+		out[i].Holds = slices.Concat(out[i].Holds, s.freed(ctx, asked, nodesOf(units[i]), uidsOf(claims)))
 	}
 	return append(out, asked.draining...)
 }
@@ -165,7 +153,7 @@ func (s *Stock) Suppose(gone []snapshot.Unit) (undo func()) {
 	defer s.mu.Unlock()
 	s.vacate(gone)
 	for _, u := range gone {
-		for _, uid := range uidsOf(s.claimsOf(u)) {
+		for _, uid := range slices.Concat(uidsOf(s.claimsOf(u)), u.Claims) {
 			s.supposed[uid] = true
 			s.ledger.Remove(uid)
 		}

@@ -36,6 +36,7 @@ type Stock struct {
 	returned map[types.UID]string
 	// vacated are the ComputeDomains that are supposed to have left their nodes.
 	vacated map[types.UID]bool
+	left    leftovers
 }
 
 // newStock makes an empty stock of a cluster with these features; the manager is the in-tree plugin's, so that both see the same.
@@ -45,12 +46,13 @@ func newStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
 		slices: make(map[string]*resourcev1.ResourceSlice), claims: make(map[types.UID]*resourcev1.ResourceClaim),
 		nodes: make(map[string]*corev1.Node), pending: make(map[types.UID]types.NamespacedName),
 		supposed: make(map[types.UID]bool), returned: make(map[types.UID]string),
+		left: leftovers{claims: make(map[types.UID]leftover)},
 	}
 }
 
 // update brings the stock up to date. Objects of the scheduler's caches are never changed in place, so only those that are others
 // than before are looked at.
-func (s *Stock) update(nodes []fwk.NodeInfo) error {
+func (s *Stock) update(q Question) error {
 	published, err := s.manager.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
 		return fmt.Errorf("listing ResourceSlices: %w", err)
@@ -67,12 +69,14 @@ func (s *Stock) update(nodes []fwk.NodeInfo) error {
 			if _, writes := s.pending[claim.UID]; !writes && !s.supposed[claim.UID] {
 				s.ledger.Set(claim)
 			}
+			s.left.note(claim, q.Lives, q.Now)
 		}, func(uid types.UID) {
 			s.ledger.Remove(uid)
+			s.left.forget(uid, q.Now)
 			delete(s.returned, uid)
 		})
-	objects := make([]*corev1.Node, len(nodes))
-	for i, info := range nodes {
+	objects := make([]*corev1.Node, len(q.Nodes))
+	for i, info := range q.Nodes {
 		objects[i] = info.Node()
 	}
 	follow(s.nodes, objects, func(o *corev1.Node) string { return o.Name }, s.inventory.SetNode, s.inventory.RemoveNode)
@@ -103,6 +107,11 @@ func follow[K comparable, O any](known map[K]*O, now []*O, key func(*O) K, set f
 }
 
 func (s *Stock) fleet() dra.Fleet { return dra.Fleet{Inventory: s.inventory, Ledger: s.ledger} }
+
+// fleetWithout is the fleet in which the devices of these claims are free.
+func (s *Stock) fleetWithout(claims []types.UID) dra.Fleet {
+	return dra.Fleet{Inventory: s.inventory, Ledger: s.ledger.WithoutClaims(claims...)}
+}
 
 // objects finds claims and classes where the in-tree plugin does.
 type objects struct{ fwk.SharedDRAManager }

@@ -178,8 +178,8 @@ func (p *GangPlacement) waits(
 		p.metrics.observe(ctx, q, metrics.ResultWaits, "reason", "earlier entities are evaluated first")
 		return rejected(q, fwk.UnschedulableAndUnresolvable) // preemption is theirs first, too
 	}
-	if p.reader.Stock != nil {
-		p.reader.Stock.GiveBack(ctx, p.returns, q.group, q.waiting, q.running)
+	if p.givesBack(ctx, q) || x.Choices[0].Returns() {
+		return p.returnsDevices(ctx, q, out)
 	}
 	// A refused placement may be possible by the next attempt; no other one is.
 	p.explainWait(ctx, q, x, out)
@@ -188,6 +188,25 @@ func (p *GangPlacement) waits(
 		return rejected(q, fwk.Unschedulable)
 	}
 	return infeasible(q)
+}
+
+// givesBack has the members give back the devices of a torn start, and reports whether there are any.
+func (p *GangPlacement) givesBack(ctx context.Context, q question) bool {
+	return p.reader.Stock != nil && p.reader.Stock.GiveBack(ctx, p.returns, q.group, q.waiting, q.running)
+}
+
+// returnsDevices lets a gang wait until its members have given back the devices of a torn start. Where these are decides nothing: each member may be
+// bound to a node of its own, which is out of room or makes more kinds of members than a plan takes. So no unit is evicted for the gang, and it stays
+// where it runs.
+func (p *GangPlacement) returnsDevices(ctx context.Context, q question, out waiting.Outcome) *fwk.Status {
+	p.history.drop(q)
+	if len(out.Preempted) > 0 {
+		p.queue.InVain(waiting.IDOf(q.key))
+	}
+	no := refusal{explanation.NoRoom, "its members give back the devices of a start that was interrupted", ruleDevices}
+	p.recordRefusal(q, no, nil)
+	p.metrics.observe(ctx, q, metrics.ResultWaits, "reason", no.message)
+	return rejected(q, fwk.UnschedulableAndUnresolvable)
 }
 
 // mayMove reports whether the gang lost members that it needs: all of it may start again elsewhere if they have no place near the others.

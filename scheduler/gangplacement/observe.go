@@ -24,6 +24,7 @@ const (
 	ruleFilters = "filters"
 	ruleTurn    = "turn"
 	ruleSweep   = "sweep"
+	ruleDevices = "devices"
 )
 
 // planFailed is the message for a plan that did not hold.

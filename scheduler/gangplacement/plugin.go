@@ -211,7 +211,7 @@ func (p *GangPlacement) follow(ctx context.Context, shared Shared) error {
 	if p.reader.Stock == nil {
 		return nil
 	}
-	return followDevices(informers, p.queue)
+	return followDevices(informers, p.queue, p.reader.Stock)
 }
 
 func newReader(args config.GangPlacementArgs, handle fwk.Handle, shared Shared) (*waiting.Reader, error) {
@@ -233,7 +233,7 @@ func newReader(args config.GangPlacementArgs, handle fwk.Handle, shared Shared) 
 			return err == nil && snapshot.Protects(class)
 		},
 		Groups:  func() fwk.PodGroupLister { return handle.SnapshotSharedLister().PodGroups() },
-		Version: shared.Queue.Version,
+		Version: shared.Queue.Version, Lives: consumers(informers),
 	}
 	if args.LearnRunTimes {
 		r.Learner = shared.Queue.Learn()

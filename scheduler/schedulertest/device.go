@@ -3,6 +3,7 @@ package schedulertest
 import (
 	"context"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -105,13 +106,19 @@ func (c *Cluster) NameClaims() {
 // CollectClaims makes the claim of each deleted pod be deleted, as the garbage collector does.
 func (c *Cluster) CollectClaims(tb testing.TB) {
 	tb.Helper()
+	c.CollectClaimsAfter(tb, 0)
+}
+
+// CollectClaimsAfter is CollectClaims by a garbage collector that has much to do: the claim outlives its pod by so long.
+func (c *Cluster) CollectClaimsAfter(tb testing.TB, lag time.Duration) {
+	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())
 	c.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if deletion, ok := action.(clienttesting.DeleteAction); ok {
 			name := claimOf(deletion.GetName())
-			go func() {
+			time.AfterFunc(lag, func() {
 				_ = c.ResourceV1().ResourceClaims(Namespace).Delete(ctx, name, metav1.DeleteOptions{})
-			}()
+			})
 		}
 		return false, nil, nil
 	})

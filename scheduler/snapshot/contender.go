@@ -73,9 +73,9 @@ func (r *running) forget(m *members) {
 	m.ids = m.ids[:0]
 }
 
-// Contender returns the unit as package contention reads it. A ComputeDomain that drains leaves by itself.
+// Contender returns the unit as package contention reads it. One that drains leaves by itself.
 func (u Unit) Contender(r Reading) *contention.Unit {
-	if u.Domain != "" {
+	if u.drains() {
 		return &contention.Unit{
 			ID: contention.ID(u.Name), Holds: u.Holds, Priority: u.Priority, Preemptible: true, Leaving: true,
 			End: contention.End{At: seconds(u.until), Certainty: contention.Certain},

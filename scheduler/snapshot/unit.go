@@ -15,7 +15,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Unit runs and leaves together: a whole gang, or a pod that is in none. See Draining for one without pods.
+// Unit runs and leaves together: a whole gang, or a pod that is in none. See Draining and Leftover for those without pods.
 type Unit struct {
 	// Name is namespace/name of the PodGroup, or of the pod with a slash after it; that of a part is PartName.
 	Name string
@@ -30,8 +30,9 @@ type Unit struct {
 	Holds []topology.Held
 	// Devices is the number of accelerators of its claims; those that its pods request as resources are not among them.
 	Devices int64
-	// Domain is the ComputeDomain of a unit without pods, until its end then.
+	// Domain is the ComputeDomain of a unit without pods, or Claims are its claims; until is its end then.
 	Domain types.UID
+	Claims []types.UID
 	until  time.Time
 	// tally sums up the contributions of the pods, nil if that was not done.
 	tally *tally
@@ -46,6 +47,21 @@ func Draining(domain types.UID, until time.Time, holds []topology.Held) Unit {
 		Name: "ComputeDomain " + string(domain), Domain: domain, until: until, Holds: holds, Priority: math.MinInt32,
 	}
 }
+
+// Leftover returns claims whose pods are gone, with the devices that they still have on these nodes. They are given back without a
+// request, at about that time.
+func Leftover(claims []types.UID, until time.Time, holds []topology.Held) Unit {
+	return Unit{
+		Name:     "the release of claims whose pods are gone",
+		Claims:   claims,
+		until:    until,
+		Holds:    holds,
+		Priority: math.MinInt32,
+	}
+}
+
+// drains reports whether the unit has no pods and leaves by itself.
+func (u Unit) drains() bool { return u.Domain != "" || len(u.Claims) > 0 }
 
 // Units returns all units on the nodes of the view, by name. The slice is the caller's; the holds of the units are not.
 func (v View) Units(groups fwk.PodGroupLister) []Unit { return v.running.list(groups, v.resources) }

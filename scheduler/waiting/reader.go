@@ -37,6 +37,8 @@ type Reader struct {
 	Groups func() fwk.PodGroupLister
 	// Version changes with the rules about evictions (see Queue.Version).
 	Version func() int
+	// Lives tells consumers of claims that are gone; nil takes all to be there.
+	Lives devices.Lives
 	// Learner predicts ends that are not declared; nil predicts none.
 	Learner *runtimes.Learner
 
@@ -91,7 +93,7 @@ func (r *Reader) Read(ctx context.Context, a Asked) (*Question, error) {
 		x.Labels = r.Stock.NodeLabels()
 		x.Choices, err = r.Stock.Ask(ctx, devices.Question{
 			Nodes: a.Nodes, Group: a.Group, Waiting: a.Waiting, Ledger: view.Ledger(a.Spoken), Gang: gang,
-			Resources: view.Resources(), Now: a.Now,
+			Resources: view.Resources(), Now: a.Now, Lives: r.Lives,
 		})
 		if errors.Is(err, devices.ErrClaims) {
 			return x, fmt.Errorf("%w: %w", ErrRequest, err)

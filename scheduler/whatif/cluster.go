@@ -28,6 +28,8 @@ type cluster struct {
 	// resources are all that any pod requests.
 	resources []corev1.ResourceName
 	indices   *snapshot.Indices
+	// consumers are the pods that have not ended, and the PodGroups: what may use claims.
+	consumers map[types.UID]bool
 	// fixed are the devices, stock is their known state.
 	fixed *devices.Fixed
 	stock *devices.Stock
@@ -38,12 +40,13 @@ func (w *WhatIf) newCluster() (*cluster, error) {
 	c := &cluster{
 		WhatIf: w, gangs: w.objects.gangs(), groups: make(groupLister, len(w.objects.PodGroups)),
 		infos:   make(map[string]*framework.NodeInfo, len(w.objects.Nodes)),
-		indices: snapshot.NewIndices(w.levels, w.profile.Placement.Health()),
-		fixed:   devices.NewFixed(w.objects.Devices.Slices, w.objects.Devices.Classes, w.objects.Devices.Claims),
+		indices: snapshot.NewIndices(w.levels, w.profile.Placement.Health()), consumers: make(map[types.UID]bool),
+		fixed: devices.NewFixed(w.objects.Devices.Slices, w.objects.Devices.Classes, w.objects.Devices.Claims),
 	}
 	c.stock = new(devices.Shared).Stock(c.fixed)
 	for _, group := range w.objects.PodGroups {
 		c.groups[types.NamespacedName{Namespace: group.Namespace, Name: group.Name}] = group
+		c.consumers[group.UID] = true
 	}
 	for _, node := range w.objects.Nodes {
 		info := framework.NewNodeInfo()
@@ -55,6 +58,7 @@ func (w *WhatIf) newCluster() (*cluster, error) {
 	}
 	for _, pod := range w.objects.Pods {
 		c.put(pod)
+		c.consumers[pod.UID] = true
 	}
 	c.resources = snapshot.Resources(slices.Concat(w.objects.Pods, c.announced()))
 	_, err := c.plain()
@@ -105,6 +109,11 @@ func (c *cluster) take(pods []*corev1.Pod) error {
 	}
 	c.release(pods)
 	return nil
+}
+
+// lives reports whether a consumer of a claim is a pod or a PodGroup that is there, or neither.
+func (c *cluster) lives(_ string, of resourcev1.ResourceClaimConsumerReference) bool {
+	return c.consumers[of.UID] || of.Resource != "pods" && of.Resource != "podgroups"
 }
 
 // release frees the devices of pods that were removed, and those that a PodGroup shares if all of its pods were.

@@ -94,6 +94,8 @@ func (r *run) noVictims(g *gang, x *waiting.Question, unpaid *contention.Balance
 			time.Duration(unpaid.Sooner)*time.Second,
 			hours(unpaid.Won),
 		)
+	case len(x.Choices[0].Draining()) > 0:
+		return "no eviction of workloads of a lower priority makes room for it before what leaves by itself does"
 	}
 	return "no eviction of workloads of a lower priority makes room for it"
 }

@@ -66,6 +66,7 @@ func (c *cluster) newRun(ctx context.Context) (*run, error) {
 		Indices: c.indices, Accelerators: c.accelerators, Stock: c.stock, Protected: c.objects.protected(),
 		Budgets: func() []*policyv1.PodDisruptionBudget { return c.objects.Budgets },
 		Groups:  func() fwk.PodGroupLister { return c.groups },
+		Lives:   c.lives,
 	}
 	for _, g := range c.sorted() {
 		if err := r.restore(ctx, g); err != nil {
