@@ -90,7 +90,7 @@ func TestStatusServer_ProofsAndWritesHaveLimitsOfTheirOwn(t *testing.T) {
 	}
 	// spend makes calls until one would have to wait, at most twice as many as there may be.
 	spend := func(with client.Client) (calls int) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for ; calls < 2*options.StatusServerBurst; calls++ {
 			var object client.Object = &corev1.Pod{}

@@ -120,7 +120,7 @@ func TestStart_TenThousand(t *testing.T) {
 
 // An API server that takes fifty bindings a second and refuses the others with 429: a gang that gets further is not evicted, however long that takes.
 func TestStart_BusyServer(t *testing.T) {
-	const size, perSecond, grace = 700, 50, 3 * time.Second
+	const size, perSecond, grace = 900, 50, 10 * time.Second
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, size))
 	busy := flowcontrol.NewTokenBucketRateLimiter(perSecond, perSecond)
 	c.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -132,7 +132,7 @@ func TestStart_BusyServer(t *testing.T) {
 	startWithGrace(t, c, c, schedulertest.Config(t), grace)
 	group, members := schedulertest.Gang("train", size, "clique")
 	c.Create(t, group, members)
-	c.WaitBoundFor(t, members, time.Minute)
+	c.WaitBoundFor(t, members, 5*time.Minute)
 	if _, evicted := c.Evictions("train"); len(evicted) > 0 {
 		t.Errorf("%d members were evicted while the gang got further", len(evicted))
 	}

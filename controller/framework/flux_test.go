@@ -149,7 +149,7 @@ func (p *fluxPod) read(name string) string {
 // bash is a script of the pod's with one argument, the command; it is killed when the test takes too long.
 func (p *fluxPod) bash(script string, env ...string) *exec.Cmd {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	p.t.Cleanup(cancel)
 	command := exec.CommandContext(ctx, "/bin/bash", filepath.Join(p.dir, script), p.command)
 	command.Env = slices.Concat(p.env, env)

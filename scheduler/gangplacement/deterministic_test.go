@@ -64,7 +64,7 @@ func digest(c *schedulertest.Cluster) string {
 // digestOf is the digest once that many pods are bound.
 func digestOf(t *testing.T, c *schedulertest.Cluster, bound int) string {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 15*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) { return strings.Count(digest(c), "\n")+1 >= bound, nil })
 	if err != nil {
 		t.Fatalf("fewer than %d pods were bound: %s", bound, digest(c))

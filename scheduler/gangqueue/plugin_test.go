@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -234,15 +235,29 @@ func (q *queue) enter(name string) {
 func newPlugin(t *testing.T, s *scheduler) (*gangqueue.GangQueue, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	plugin, err := gangqueue.NewWithClock(
-		s,
-		clock,
-		waiting.New(timing.With(clock), contention.DefaultPolicy()),
-	)
+	return newPluginWith(t, s, clock), clock
+}
+
+func newPluginWith(t *testing.T, s *scheduler, c clock.WithDelayedExecution) *gangqueue.GangQueue {
+	t.Helper()
+	plugin, err := gangqueue.NewWithClock(s, c, waiting.New(timing.With(c), contention.DefaultPolicy()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plugin, clock
+	return plugin
+}
+
+// besideClock is a clock whose functions run in goroutines of their own, as those of a real one do. A FakeClock calls them while it holds its
+// lock, and one that waits for the queue's lock would wait for an event that asks for the time.
+type besideClock struct {
+	*clocktesting.FakeClock
+
+	running sync.WaitGroup
+}
+
+// AfterFunc starts the function once the clock has been stepped so far.
+func (c *besideClock) AfterFunc(after time.Duration, do func()) clock.Timer {
+	return c.FakeClock.AfterFunc(after, func() { c.running.Go(do) })
 }
 
 func TestGangQueue_GangEntersWhole(t *testing.T) {
@@ -360,7 +375,8 @@ func TestGangQueue_BoundMemberCompletesTheGang(t *testing.T) {
 func TestGangQueue_ConcurrentEvents(t *testing.T) {
 	const gangs, size = 20, 50
 	s := newScheduler()
-	plugin, clock := newPlugin(t, s)
+	clock := &besideClock{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0))}
+	plugin := newPluginWith(t, s, clock)
 	var q sync.Mutex // the queue's lock, under which the scheduler calls hints and PreEnqueue, and activates
 	queues := make(map[string]*queue)
 	for g := range gangs {
@@ -394,6 +410,7 @@ func TestGangQueue_ConcurrentEvents(t *testing.T) {
 		})
 	}
 	done.Wait()
+	clock.running.Wait()
 	for name, queue := range queues {
 		if queue.active[name] < size-1 {
 			t.Errorf("gang %s entered with %d of %d members", name, queue.active[name], size)

@@ -170,7 +170,7 @@ func TestKeeper_SeesNoPodThatHasEnded(t *testing.T) {
 		if got != "status.phase!=Failed,status.phase!=Succeeded" {
 			t.Errorf("the informer selects pods by %q", got)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the informer lists no pods")
 	}
 

@@ -62,7 +62,7 @@ func (f *failover) come(t *testing.T, n int) {
 func (f *failover) answered(t *testing.T) {
 	t.Helper()
 	for name, members := range f.gangs {
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 15*time.Second, true,
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
 			func(ctx context.Context) (bool, error) {
 				if f.NodeOf(members[0].Name) != "" {
 					return true, nil
@@ -135,7 +135,7 @@ func leasing(t *testing.T) (c *schedulertest.Cluster, large []*corev1.Pod, why s
 	group, large := schedulertest.Gang("large", 4, "clique")
 	c.Create(t, group, large)
 	why = c.WaitRejected(t, "large")
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true,
 		func(ctx context.Context) (bool, error) {
 			_, err := c.CoreV1().
 				ConfigMaps("lockstep-system").

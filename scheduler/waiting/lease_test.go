@@ -122,7 +122,7 @@ func movesWhenBound(t *testing.T, agent *corev1.Pod) {
 		APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: new(true),
 	}}
 	c.Create(t, agent)
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 5*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true,
 		func(context.Context) (bool, error) { return leasesOn(1) && !leasesOn(2), nil })
 	if err != nil {
 		t.Errorf("leases are %+v", queue.Leases())
