@@ -68,8 +68,11 @@ const perfect = schedulers.Lockstep + ":perfect"
 // trusting is the variant of Lockstep that differs where ends are guessed.
 const trusting = schedulers.Lockstep + ":trusting"
 
-// rigid is the variant of Lockstep that differs where gangs are elastic.
-const rigid = schedulers.Lockstep + ":rigid"
+// rigid is the variant of Lockstep that differs where gangs are elastic, unlimited the one that differs where jobs are trials of a sweep.
+const (
+	rigid     = schedulers.Lockstep + ":rigid"
+	unlimited = schedulers.Lockstep + ":unlimited"
+)
 
 // divided returns the entries of a scene: one for each share of deadlines.
 func (s *scene) divided() []entry {
@@ -99,6 +102,7 @@ func (s *scene) variants(share deadlines) []string {
 	if s.options.Elastic == 0 {
 		out = slices.DeleteFunc(out, func(name string) bool { return name == rigid })
 	}
+	out = slices.DeleteFunc(out, func(name string) bool { return name == unlimited }) // no contest has sweeps
 	if share.declared == 1 {
 		out = slices.DeleteFunc(out, func(name string) bool { return name == trusting })
 	}

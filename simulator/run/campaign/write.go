@@ -81,6 +81,8 @@ accelerators for one machine, and counts the time of runs that are lost as waiti
 
 * **goodput**: accelerators that did work which counts, per cent of all, over a window that is the same for all. What a preempted job had done is not counted.
 * **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** and **longest** in hours.
+  Over all jobs, if none is slowed or lost, the wait by GPU-hours depends on when accelerators are busy alone, and not on who is first: it moves with goodput.
+  The mean over jobs depends on who is first, since most jobs are small.
 * **slowdown**: time of training by that on the best places, where bad places cost time (` + "`--slowdown on`, docs/simulator-costs.md" + `). **Q**: cost of the best possible placement divided by that of the one
   that was chosen, by GPU-hours; 1 is the best. **split**: gangs that used several NVLink (or innermost) domains though one would
   have held them. **inversions**: boundaries that rings cross for nothing. **lost**: GPU-hours of work since the last checkpoint that preemption
