@@ -93,8 +93,9 @@ release: ## Collect what the tag of this commit publishes in out/release: archiv
 run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample TrainJobs and show where they went.
 	$(BIN)/lockstep up $(ARGS)
 
-# Tests of schedulers and clusters mostly wait, so more of them run at a time than there are cores. The longest suite begins first.
-WAITING := -p 3 -parallel 6
+# Tests of schedulers and clusters wait part of the time, so more of them run at a time than there are cores. More than these would only wait for each
+# other, and the patience of some would end. The longest suite begins first. Vet belongs to make lint.
+WAITING := -p 3 -parallel 4 -vet=off
 
 .PHONY: test
 test: ## Run every test, with embedded clusters for the integration tests.
@@ -130,12 +131,13 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Replay ./simulator/integration/reality -args -uncontrolled
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/policy/openb -args -long
-	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree$$|PlayScenes' ./simulator/engine/kube -args -seeds 100 -long
+	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree|PlayScenes' ./simulator/engine/kube -args -seeds 100 -others 6 -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run 'Seeds|Bugs' ./simulator/faults -args -seeds 3000 -bugs .
 	@for mode in full resources; do \
 		$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue -mode $$mode || exit 1; done
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)
 	$(MAKE) --no-print-directory e2e-install test-takeover test-operators test-karpenter test-versions conformance conformance-kueue
+	$(GO) test $(JOBS) -count=1 -timeout 60m ./scheduler/contention ./simulator/engine/direct -args -scenes 500
 
 # The programs of a real node: Kubernetes' kubelet, the container runtime that its module pins, and Debian's runc, which is of C.
 NODE := $(BIN)/node
@@ -259,7 +261,7 @@ PARTS ?= 3
 
 .PHONY: test-resources
 test-resources: ## The integration tests where PodGroups are custom resources, on the release of go.mod without feature gates.
-	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 40m ./simulator/integration -args -mode resources -parts $(PARTS)
+	$(GO) test $(WAITING) -count=1 -shuffle=on -timeout 40m ./simulator/integration -args -mode resources -parts $(PARTS)
 
 # What make test-versions runs, RELEASE/MODE each. Its table is of all logs that there are: SUITES="1.34/resources" plays one again.
 SUITES ?= $(VERSIONS:%=%/resources) 1.37/resources 1.37/groups 1.37/full
