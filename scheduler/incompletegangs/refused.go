@@ -36,17 +36,7 @@ func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	group, err := w.groups.PodGroups(key.Namespace).Get(key.Name)
-	if err == nil && w.spares(ctx, group, Refused, refusal(group, pod)) {
-		return
-	}
-	w.mu.Lock()
-	r := w.gangs[key]
-	starts := r != nil && !r.inherited && w.Clocks.Left(key, w.Limits.Grace) > 0
-	if starts { // and will start again
-		delete(w.gangs, key)
-	}
-	w.mu.Unlock()
-	if !starts {
+	if err != nil || w.spares(ctx, group, Refused, refusal(group, pod)) || !w.sendsBack(key, pod) {
 		return
 	}
 	// Members that are made from now on belong to the next start.
@@ -58,6 +48,23 @@ func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 	w.Timing.Beside(func() { w.evictStart(ctx, key, ofStart, pod) })
 	// The informer may not show the last bindings yet.
 	w.Timing.AfterFunc(w.Timing.Settle, func() { w.evictStart(ctx, key, ofStart, pod) })
+}
+
+// sendsBack reports whether the gang of a refused member is starting, and forgets its record then: it will start again. A kubelet's refusal comes by another
+// informer than the bindings, and can be there first: then there is no record. Nor is there one if another refused member has sent the gang back.
+func (w *watch) sendsBack(key types.NamespacedName, refused *corev1.Pod) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.gangs[key]
+	if w.sentBack[key].Has(refused.UID) || r != nil && r.inherited || w.Clocks.Left(key, w.Limits.Grace) == 0 {
+		return false
+	}
+	w.sentBack[key] = sets.New(refused.UID)
+	if r != nil {
+		w.sentBack[key] = w.sentBack[key].Union(sets.KeySet(r.bound))
+	}
+	delete(w.gangs, key)
+	return true
 }
 
 // succeeds notes that a member has succeeded: its pod may be deleted before it is asked for.

@@ -65,6 +65,8 @@ type watch struct {
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*record
+	// sentBack are the members that had a node when a kubelet refused one of their gang, by the gang, of its last start.
+	sentBack map[types.NamespacedName]sets.Set[types.UID]
 }
 
 // record is the known state of one gang.
@@ -106,7 +108,7 @@ func Watch(ctx context.Context, handle fwk.Handle, parts Parts) error {
 		groups:  groups.Lister(),
 		pods:    pods.GetIndexer(),
 		profile: handle.ProfileName(), recorder: handle.EventRecorder,
-		gangs: make(map[types.NamespacedName]*record),
+		gangs: make(map[types.NamespacedName]*record), sentBack: make(map[types.NamespacedName]sets.Set[types.UID]),
 	}
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { w.changed(ctx, nil, obj) },
@@ -296,5 +298,6 @@ func (w *watch) forget(obj any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.gangs, key)
+		delete(w.sentBack, key)
 	}
 }
