@@ -40,6 +40,13 @@ spec:
 `, name, runTime, strings.Join(append([]string{""}, annotations...), ", "), nodes, pairLabel, "NAMESPACE")
 }
 
+// savesFirst is a job of onPair whose programs take a second to end when their pods are deleted, as trainers that save do. The scheduler has that
+// long to mark the ranks before the Job reads their exit codes.
+func savesFirst(job string) string {
+	return strings.Replace(job, "template: {spec: {nodeSelector:",
+		"template: {metadata: {annotations: {simulator.lockstep.dev/stop-time: 1s}}, spec: {nodeSelector:", 1)
+}
+
 // markPair marks two nodes without pods until the test ends.
 func markPair(t *testing.T) {
 	t.Helper()
@@ -219,7 +226,7 @@ spec:
 func TestFailure_DeletedRank(t *testing.T) {
 	namespace := namespaceOf(t)
 	markPair(t)
-	submit(t, onPair("robbed", 2, "10m"))
+	submit(t, savesFirst(onPair("robbed", 2, "10m")))
 	before := newRunners(t, namespace, "robbed", 2, nil)
 	submitMore(t, onPair("thief", 1, "10m"))
 	if err := shared.Client.CoreV1().
@@ -233,18 +240,8 @@ func TestFailure_DeletedRank(t *testing.T) {
 			t.Errorf("the thief is on %s", pod.Spec.NodeName)
 		}
 	}
-	if all, counted := number(
-		t,
-		namespace,
-		"robbed",
-		"restarts",
-	), number(
-		t,
-		namespace,
-		"robbed",
-		"restartsCountTowardsMax",
-	); all != 1 ||
-		counted != 0 {
+	all, counted := number(t, namespace, "robbed", "restarts"), number(t, namespace, "robbed", "restartsCountTowardsMax")
+	if all != 1 || counted != 0 {
 		t.Errorf("%d restarts, %d of them counted", all, counted)
 	}
 	if failure := failureOf(t, namespace, "robbed"); failure != nil {
@@ -321,9 +318,8 @@ func TestFailure_RefusedRank(t *testing.T) {
 }
 
 // Ranks of a gang that is suspended end by a signal, with any exit code: that is no failure, counts as none, and is not
-// even fatal if that exit code is. Their programs take a second to end, as trainers that save do: the scheduler has that
-// long to mark them. A kubelet takes its time with a pod that has ended; here a finalizer does, or the pod would be
-// deleted before it was seen.
+// even fatal if that exit code is. A kubelet takes its time with a pod that has ended; here a finalizer does, or the
+// pod would be deleted before it was seen.
 func TestFailure_SuspensionIsNone(t *testing.T) {
 	for name, annotations := range map[string][]string{
 		"plain": nil,
@@ -332,9 +328,7 @@ func TestFailure_SuspensionIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			namespace := namespaceOf(t)
 			markPair(t)
-			submit(t, strings.Replace(onPair(name, 2, "10m", annotations...),
-				"template: {spec: {nodeSelector:",
-				"template: {metadata: {annotations: {simulator.lockstep.dev/stop-time: 1s}}, spec: {nodeSelector:", 1))
+			submit(t, savesFirst(onPair(name, 2, "10m", annotations...)))
 			before := newRunners(t, namespace, name, 2, nil)
 			stays(t, before[0], append(before[0].Finalizers, "test.lockstep.dev/stays"))
 			t.Cleanup(func() { stays(t, before[0], nil) })
