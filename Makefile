@@ -94,12 +94,24 @@ run: build ## Bring up a real cluster with a simulated GPU fleet, run the sample
 	$(BIN)/lockstep up $(ARGS)
 
 # Tests of schedulers and clusters wait part of the time, so more of them run at a time than there are cores. More than these would only wait for each
-# other, and the patience of some would end. The longest suite begins first. Vet belongs to make lint.
-WAITING := -p 3 -parallel 4 -vet=off
+# other, and the patience of some would end. Vet belongs to make lint.
+WAITING := -parallel 4 -vet=off
+PACKAGES := $(GO) run $(JOBS) ./simulator/cmd/packages
 
 .PHONY: test
 test: ## Run every test, with embedded clusters for the integration tests.
-	$(GO) test $(WAITING) -shuffle=on -timeout 30m ./simulator/integration ./...
+	$(GO) build $(JOBS) ./...
+	@$(MAKE) --no-print-directory -j 2 -Oline test-others test-alone
+
+# Whatever starts a program runs anew each time, in another order. The longest suite begins first.
+.PHONY: test-others
+test-others:
+	@packages=$$($(PACKAGES) others) && $(GO) test -p 2 $(WAITING) -count=1 -shuffle=on -timeout 30m ./simulator/integration $$packages
+
+# Go retains the results of tests that start no program, as long as their code and the files and variables that they read are the same.
+.PHONY: test-alone
+test-alone:
+	@packages=$$($(PACKAGES) alone) && $(GO) test -p 1 $(WAITING) -timeout 30m $$packages
 
 # What make test-fast compares with, and the folders that it leaves to make test: clusters, replays and random scenes by the thousand.
 BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git rev-parse HEAD~1)
@@ -107,8 +119,8 @@ SLOW := simulator/integration,simulator/faults,simulator/engine,scheduler/waitin
 
 .PHONY: test-fast
 test-fast: ## Test the packages that changed since BASE, and those that import them, without clusters (a minute and a half when built).
-	@packages=$$({ git diff --name-only $(BASE); git ls-files -o --exclude-standard; } | $(GO) run ./simulator/cmd/changed -without $(SLOW)); \
-	if [ -z "$$packages" ]; then echo "no package with tests changed since $(BASE)"; else $(GO) test $(WAITING) -short $$packages; fi
+	@packages=$$({ git diff --name-only $(BASE); git ls-files -o --exclude-standard; } | $(PACKAGES) -without $(SLOW) changed); \
+	if [ -z "$$packages" ]; then echo "no package with tests changed since $(BASE)"; else $(GO) test -p 3 $(WAITING) -short $$packages; fi
 
 # The release before this one, which make e2e-install upgrades from and rolls back to.
 PREVIOUS ?= f83f636
@@ -118,6 +130,7 @@ PATCHING ?= 85ea028
 
 .PHONY: test-full
 test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of the scheduler, real Kueue, the race detector (gcc).
+	packages=$$($(PACKAGES) alone) && $(GO) test -p 3 $(WAITING) -count=1 -shuffle=on -timeout 30m $$packages
 	$(GO) test $(JOBS) -count=1 -shuffle=on -timeout 30m ./simulator/integration -args -mode groups
 	$(GO) test $(JOBS) -count=1 -timeout 30m ./simulator/integration -args -requests check
 	$(GO) test $(JOBS) -count=1 -timeout 30m -v -run Stream ./simulator/integration/coexistence -args -long
@@ -261,7 +274,7 @@ PARTS ?= 3
 
 .PHONY: test-resources
 test-resources: ## The integration tests where PodGroups are custom resources, on the release of go.mod without feature gates.
-	$(GO) test $(WAITING) -count=1 -shuffle=on -timeout 40m ./simulator/integration -args -mode resources -parts $(PARTS)
+	$(GO) test $(JOBS) $(WAITING) -count=1 -shuffle=on -timeout 40m ./simulator/integration -args -mode resources -parts $(PARTS)
 
 # What make test-versions runs, RELEASE/MODE each. Its table is of all logs that there are: SUITES="1.34/resources" plays one again.
 SUITES ?= $(VERSIONS:%=%/resources) 1.37/resources 1.37/groups 1.37/full

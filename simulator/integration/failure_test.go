@@ -240,7 +240,8 @@ func TestFailure_DeletedRank(t *testing.T) {
 			t.Errorf("the thief is on %s", pod.Spec.NodeName)
 		}
 	}
-	all, counted := number(t, namespace, "robbed", "restarts"), number(t, namespace, "robbed", "restartsCountTowardsMax")
+	all := number(t, namespace, "robbed", "restarts")
+	counted := number(t, namespace, "robbed", "restartsCountTowardsMax")
 	if all != 1 || counted != 0 {
 		t.Errorf("%d restarts, %d of them counted", all, counted)
 	}
