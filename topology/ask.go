@@ -9,7 +9,7 @@ type ask struct {
 	gang   Gang
 	rules  rules
 	// kinds are those of the members to be placed, with the ranks of these members only. The first is the most numerous
-	// kind of the whole gang, which may have no rank left; the others follow by first rank.
+	// kind; of a gang with segments that of the whole gang, which may have no rank left. The others follow by first rank.
 	kinds []kind
 	// placedOn counts the gang's running members by node.
 	placedOn map[int]int
@@ -49,16 +49,19 @@ func newAsk(l Ledger, g Gang, r rules) *ask {
 	all := l.Tree.kinds(g)
 	main := mostNumerous(all)
 	if g.Segment.Size > 0 {
-		a.segments = group(g, main.ranks)
+		a.segments = group(g, all[main].ranks)
 	}
-	if len(a.placedOn) == 0 {
-		a.kinds = mainFirst(all, main)
-		return a
+	if len(a.placedOn) > 0 {
+		for i := range all {
+			all[i].ranks = filter(all[i].ranks, func(rank int) bool { return !g.Members[rank].Placed })
+		}
+		if g.Segment.Size == 0 { // beside running members, too, one kind may be large: that of those that wait
+			main = mostNumerous(all)
+		}
 	}
-	waits := func(rank int) bool { return !g.Members[rank].Placed }
-	a.kinds = append(a.kinds, kind{main.shape, filter(main.ranks, waits)})
-	for _, k := range all {
-		if k.ranks = filter(k.ranks, waits); len(k.ranks) > 0 && !sameShape(k.shape, main.shape) {
+	a.kinds = append(make([]kind, 0, len(all)), all[main])
+	for i, k := range all {
+		if i != main && len(k.ranks) > 0 {
 			a.kinds = append(a.kinds, k)
 		}
 	}
@@ -77,14 +80,6 @@ func (g Gang) placedOn() map[int]int {
 		}
 	}
 	return on
-}
-
-// mainFirst puts the main kind before the others.
-func mainFirst(all []kind, main kind) []kind {
-	at := slices.IndexFunc(all, func(k kind) bool { return sameShape(k.shape, main.shape) })
-	copy(all[1:at+1], all[:at])
-	all[0] = main
-	return all
 }
 
 func filter(ranks []int, keep func(int) bool) []int {

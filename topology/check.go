@@ -200,13 +200,13 @@ func (c *checker) segments(r rules) error {
 			c.g.Spread.Level,
 		)
 	}
-	main := mostNumerous(kinds(c.g))
+	main := mainKind(c.g)
 	if c.g.least() == 0 {
 		return c.fail(ErrUnequal, "", "segments of %d for %d members", size, len(main.ranks))
 	}
 	least := c.g
 	least.Members = c.g.Members[:c.g.least()]
-	if needed := min(size, len(mostNumerous(kinds(least)).ranks)); c.largest(r.segment, main) < needed {
+	if needed := min(size, len(mainKind(least).ranks)); c.largest(r.segment, main) < needed {
 		return c.fail(ErrTooLarge, "", "segment of %d in one %s", needed, c.g.Segment.Level)
 	}
 	return nil

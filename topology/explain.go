@@ -121,7 +121,7 @@ func (a *ask) torn(groups [][]int32) int {
 	if a.rules.segment < 0 {
 		return -1
 	}
-	for segment := range slices.Chunk(mostNumerous(kinds(a.gang)).ranks, a.segments.size) {
+	for segment := range slices.Chunk(mainKind(a.gang).ranks, a.segments.size) {
 		home := int32(-1)
 		for _, rank := range segment {
 			if m := a.gang.Members[rank]; m.Placed {

@@ -106,7 +106,7 @@ func Largest(l Ledger, g Gang) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	k := mostNumerous(kinds(g))
+	k := mainKind(g)
 	if k.free() {
 		l.Free, k.shape.Demand = abundance(l)
 	}

@@ -58,15 +58,21 @@ func ascending(n int) []int {
 	return all
 }
 
-// mostNumerous returns the kind with most members, the first of equal ones.
-func mostNumerous(kinds []kind) kind {
-	main := kinds[0]
-	for _, k := range kinds[1:] {
-		if len(k.ranks) > len(main.ranks) {
-			main = k
+// mostNumerous returns the index of the kind with most members, the first of equal ones.
+func mostNumerous(kinds []kind) int {
+	main := 0
+	for i, k := range kinds {
+		if len(k.ranks) > len(kinds[main].ranks) {
+			main = i
 		}
 	}
 	return main
+}
+
+// mainKind returns the most numerous kind of a gang, whether its members run or not.
+func mainKind(g Gang) kind {
+	all := kinds(g)
+	return all[mostNumerous(all)]
 }
 
 // sameShape reports whether two shapes take the same and are barred from the same nodes, though perhaps by other rules.

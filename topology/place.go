@@ -77,7 +77,7 @@ func (g Gang) whole(n int) bool {
 		return true
 	}
 	g.Members = g.Members[:n]
-	return len(mostNumerous(kinds(g)).ranks)%g.Segment.Size == 0
+	return len(mainKind(g).ranks)%g.Segment.Size == 0
 }
 
 // first plans the first n ranks; nil if they do not fit.
