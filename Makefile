@@ -101,7 +101,7 @@ PACKAGES := $(GO) run $(JOBS) ./simulator/cmd/packages
 .PHONY: test
 test: ## Run every test, with embedded clusters for the integration tests.
 	$(GO) build $(JOBS) ./...
-	@$(MAKE) --no-print-directory -j 2 -Oline test-others test-alone
+	@$(MAKE) --no-print-directory -j 2 test-others test-alone
 
 # Whatever starts a program runs anew each time, in another order. The longest suite begins first.
 .PHONY: test-others
