@@ -106,7 +106,7 @@ test: ## Run every test, with embedded clusters for the integration tests.
 # Whatever starts a program runs anew each time, in another order. The longest suite begins first.
 .PHONY: test-others
 test-others:
-	@packages=$$($(PACKAGES) others) && $(GO) test -p 2 $(WAITING) -count=1 -shuffle=on -timeout 30m ./simulator/integration $$packages
+	@packages=$$($(PACKAGES) others) && $(GO) test -p 3 $(WAITING) -count=1 -shuffle=on -timeout 30m ./simulator/integration $$packages
 
 # Go retains the results of tests that start no program, as long as their code and the files and variables that they read are the same.
 .PHONY: test-alone
@@ -145,7 +145,8 @@ test-full: test $(BIN)/kubectl ## The long suites: fewer gates, more deaths of t
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run 'Dies|Torn|Start_' ./scheduler -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 30m -run Published ./simulator/policy/openb -args -long
 	$(GO) test $(JOBS) -count=1 -timeout 60m -run 'EnginesAgree|PlayScenes' ./simulator/engine/kube -args -seeds 100 -others 6 -long
-	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run 'Seeds|Bugs' ./simulator/faults -args -seeds 3000 -bugs .
+	$(GO) test $(JOBS) -count=1 -timeout 60m -v -run Seeds ./simulator/faults -args -seeds 3000
+	$(GO) test $(JOBS) -count=1 -timeout 60m -v ./simulator/faults/bugs -args -bugs .
 	@for mode in full resources; do \
 		$(GO) test $(JOBS) -count=1 -timeout 30m -v ./simulator/integration/kueue -args -kueue -mode $$mode || exit 1; done
 	CGO_ENABLED=1 $(GO) test $(JOBS) -race -shuffle=on -count=3 -timeout 30m $(RACE_PACKAGES)

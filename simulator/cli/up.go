@@ -17,6 +17,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
@@ -199,7 +200,7 @@ func (u up) workload() (workload.Workload, session.Catalog, error) {
 	}
 	paths := u.options.jobs
 	if len(paths) == 0 {
-		root, err := cluster.SourceTree()
+		root, err := sourcetree.Root()
 		if err != nil {
 			return workload.Workload{}, nil, err
 		}

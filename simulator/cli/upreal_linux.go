@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/relay"
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
@@ -97,7 +98,7 @@ func (u up) prepareReal(ctx context.Context) (*net.TCPListener, error) {
 
 // realPrograms are the folders of make nodes and make userland.
 func realPrograms() (programs, userland string, err error) {
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return "", "", err
 	}

@@ -21,6 +21,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/operators"
@@ -81,7 +82,7 @@ var (
 
 // findSets builds LeaderWorkerSet's controller if it is not there.
 func findSets(ctx context.Context) error {
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func findSets(ctx context.Context) error {
 
 // start brings up Lockstep with the account of the cache's initializer, without fake nodes, and the nodes with their images.
 func start(ctx context.Context, dir string) (*cluster.Cluster, error) {
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return nil, err
 	}

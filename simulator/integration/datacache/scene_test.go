@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/live/operators"
 )
 
@@ -89,7 +89,7 @@ func within(t *testing.T, patience time.Duration, what string, holds func() bool
 // sample is the shipped TrainJob with a cache, under another name, with values of the initializer's variables and GPUs for each of its nodes.
 func sample(t *testing.T, name string, gpus int, variables map[string]string) *unstructured.Unstructured {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

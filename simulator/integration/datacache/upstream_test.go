@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 var clusterRoles = schema.GroupVersionResource{
@@ -84,7 +84,7 @@ func restart(t *testing.T, job string, look func()) {
 // upstreamsRole puts the role of Kubeflow Trainer, with more rules, in the place of Lockstep's until the test ends.
 func upstreamsRole(t *testing.T, more ...any) {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

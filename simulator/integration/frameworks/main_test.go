@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
@@ -58,7 +59,7 @@ func setting() stage.RealSetting {
 
 // start brings up Lockstep without fake nodes, and the nodes, with the userland under the names of all images of the shipped runtimes.
 func start(ctx context.Context, dir string) (*cluster.Cluster, error) {
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return nil, err
 	}

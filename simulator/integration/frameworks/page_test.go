@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // transcript is the content of docs/real-nodes.md: a row for each test, of the last run in which it passed.
@@ -48,7 +48,7 @@ var (
 
 // writePage writes the recorded rows into the page, and retains the rows of tests that did not pass or did not run.
 func writePage() error {
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return err
 	}

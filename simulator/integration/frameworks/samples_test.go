@@ -13,7 +13,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
@@ -106,7 +106,7 @@ func asTrays(t *testing.T) {
 // readSample returns a TrainJob of a shipped sample.
 func readSample(t *testing.T, file, name string) *unstructured.Unstructured {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,13 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // dialectsOfThePage returns the rows that docs/dialects.md adds to the chart's values.
 func dialectsOfThePage(t *testing.T) []any {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // Page is a page with blocks of one marker.
@@ -114,7 +114,7 @@ func (p Page) replaced(before string, blocks map[string]string) (after string, u
 // read returns the page's path and its text.
 func (p Page) read(t *testing.T) (path, text string) {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // Execute runs a command line of lockstep, without its name, in the working directory. It returns standard output and standard error.
@@ -45,7 +45,7 @@ func (p Page) Play(t *testing.T, execute Execute) {
 // workingDirectory returns a new directory that has the source tree's docs and manifests under these names.
 func workingDirectory(t *testing.T) string {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func write(t *testing.T, path, text string, how int) {
 //	<!-- quote PATH: "BEGINNING" N, "BEGINNING" N -->
 func (p Page) HasQuotes(t *testing.T) {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 func namespace() string { return render.Default().Namespace }
@@ -29,7 +29,7 @@ func chartOf(t *testing.T, folder string) string {
 
 func sourceTree(t *testing.T) string {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
@@ -46,7 +47,7 @@ func setting() stage.RealSetting {
 
 // start brings up a control plane and the nodes, and loads the images that the chart names.
 func start(ctx context.Context, dir string) (*cluster.Cluster, error) {
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return nil, err
 	}

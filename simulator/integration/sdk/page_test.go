@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 var (
@@ -22,7 +22,7 @@ var (
 // comparePage fails the test unless the page has the table that was played but for its times, or writes the table.
 func comparePage(t *testing.T, answer played) {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

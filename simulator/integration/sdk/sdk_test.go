@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // row is a call of the SDK, and its result.
@@ -69,7 +69,7 @@ func judge(t *testing.T, answer played) {
 // play runs the suite in a namespace.
 func play(t *testing.T, environment, namespace, kubeconfig string) played {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/simulator/cli"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
-	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 // folderOfTrainer stands in printed commands for a checkout of Kubeflow Trainer.
@@ -131,7 +131,7 @@ func readObject(t *testing.T, file string) *unstructured.Unstructured {
 
 func sourceTree(t *testing.T) string {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -161,7 +162,7 @@ func runCommand(t *testing.T, name string, args ...string) {
 
 func sourceTree(t *testing.T) string {
 	t.Helper()
-	root, err := cluster.SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,8 @@ import (
 	"syscall"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
-
-const modulePath = "github.com/lockstep-project/lockstep"
 
 // Binaries are the executables of the embedded cluster, and JobSet's manifests of the same version.
 type Binaries struct {
@@ -39,7 +38,7 @@ type Binaries struct {
 // all their inputs; Lockstep's own are built each time, which the compiler's cache makes cheap, unless they lie beside
 // the running executable (as after make build).
 func Build(ctx context.Context, report func(string)) (Binaries, error) {
-	root, err := SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return Binaries{}, err
 	}
@@ -59,30 +58,6 @@ func Build(ctx context.Context, report func(string)) (Binaries, error) {
 		Controller:      filepath.Join(own, "lockstep-controller"),
 		Scheduler:       filepath.Join(own, "lockstep-scheduler"),
 	}, nil
-}
-
-// SourceTree finds the root of our module above the executable or the working directory.
-func SourceTree() (string, error) {
-	var starts []string
-	if executable, err := os.Executable(); err == nil {
-		starts = append(starts, filepath.Dir(executable))
-	}
-	if here, err := os.Getwd(); err == nil {
-		starts = append(starts, here)
-	}
-	for _, start := range starts {
-		for dir := start; ; dir = filepath.Dir(dir) {
-			content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-			if err == nil && strings.HasPrefix(string(content), "module "+modulePath+"\n") {
-				return dir, nil
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	return "", badinput.At(strings.Join(starts, ", "), 0, "no Lockstep source tree found there or above",
-		"the embedded cluster is built from source: run lockstep inside its checkout")
 }
 
 // buildUpstream returns the folder with upstream's components, building them if this version of them is not there.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // kubernetesModules is the folder of the modules that pin earlier releases of Kubernetes, one for each minor.
@@ -77,7 +78,7 @@ func buildKubernetes(ctx context.Context, minor string, newest Binaries, report 
 	if minor == NewestKubernetes {
 		return controlPlane{version: KubernetesVersion, multiCall: newest.ControlPlane}, nil
 	}
-	root, err := SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return controlPlane{}, err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 
 // addKueue builds Kueue if this version of it is not there.
 func (b *Binaries) addKueue(ctx context.Context, report func(string)) error {
-	root, err := SourceTree()
+	root, err := sourcetree.Root()
 	if err != nil {
 		return err
 	}

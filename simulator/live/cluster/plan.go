@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // Component is one running part of the cluster, as a user sees it.
@@ -260,7 +261,7 @@ const (
 func (p plan) controller() component {
 	return component{
 		name:    controllerName,
-		version: moduleVersion(p.binaries.Controller, modulePath),
+		version: moduleVersion(p.binaries.Controller, sourcetree.Module),
 		binary:  p.binaries.Controller,
 		args: slices.Concat(p.controllerPod.args, []string{
 			"--kubeconfig=" + p.access.controllerKubeconfig, "--leader-elect=false",
@@ -280,7 +281,7 @@ func (p plan) controller() component {
 func (p plan) scheduler() component {
 	return component{
 		name:    schedulerName,
-		version: moduleVersion(p.binaries.Scheduler, modulePath),
+		version: moduleVersion(p.binaries.Scheduler, sourcetree.Module),
 		binary:  p.binaries.Scheduler,
 		args: slices.Concat(p.schedulerPod.args, []string{
 			"--kubeconfig=" + p.access.schedulerKubeconfig,

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // Release is one version of Lockstep: its executables, and the objects that it installs.
@@ -99,8 +101,8 @@ func (c *Cluster) StopRelease(ctx context.Context) error {
 // returns when both are ready.
 func (c *Cluster) StartRelease(ctx context.Context, release Release) error {
 	controller, scheduler := c.plan.controller(), c.plan.scheduler()
-	controller.binary, controller.version = release.Controller, moduleVersion(release.Controller, modulePath)
-	scheduler.binary, scheduler.version = release.Scheduler, moduleVersion(release.Scheduler, modulePath)
+	controller.binary, controller.version = release.Controller, moduleVersion(release.Controller, sourcetree.Module)
+	scheduler.binary, scheduler.version = release.Scheduler, moduleVersion(release.Scheduler, sourcetree.Module)
 	scheduler.args = append(scheduler.args, "--config="+release.Profile)
 	return c.run(ctx, controller, scheduler)
 }

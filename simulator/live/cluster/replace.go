@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
 // errNoController indicates that the cluster runs no lockstep-controller.
@@ -18,7 +19,7 @@ func (c *Cluster) ReplaceController(ctx context.Context, executable string) erro
 		return err
 	}
 	controller := c.plan.controller()
-	controller.binary, controller.version = executable, moduleVersion(executable, modulePath)
+	controller.binary, controller.version = executable, moduleVersion(executable, sourcetree.Module)
 	return c.run(ctx, controller)
 }
 

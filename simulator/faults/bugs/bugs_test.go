@@ -1,4 +1,5 @@
-package faults_test
+// Package bugs_test puts bugs into the product on purpose, and has the faults by seed find them.
+package bugs_test
 
 import (
 	"encoding/json"
@@ -15,10 +16,12 @@ import (
 	"testing"
 )
 
-var bugs = flag.String("bugs", "", "the bugs of testdata/bugs that are put in, as a pattern; none if it is empty")
+var bugs = flag.String("bugs", "", "the bugs of testdata that are put in, as a pattern; none if it is empty")
 
 const (
-	root = "../.."
+	root = "../../.."
+	// played is the package whose test plays seeds and scenes.
+	played = ".."
 	// within is the number of seeds in which a bug has to be found.
 	within = 300
 )
@@ -38,7 +41,7 @@ func TestBugs(t *testing.T) {
 		t.Skip("-bugs is not set: each bug takes a build")
 	}
 	wanted := regexp.MustCompile(*bugs)
-	files, err := filepath.Glob("testdata/bugs/*.txt")
+	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no bugs", err)
 	}
@@ -58,7 +61,7 @@ func TestBugs(t *testing.T) {
 	}
 }
 
-// readBug reads a file of testdata/bugs: the invariant that has to break, the scene if there is one, then edits.
+// readBug reads a file of testdata: the invariant that has to break, the scene if there is one, then edits.
 func readBug(t *testing.T, file string) bug {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -82,7 +85,7 @@ func readBug(t *testing.T, file string) bug {
 
 // The pieces of the product that bugs replace are still there.
 func TestBugs_HaveTheirPlace(t *testing.T) {
-	files, err := filepath.Glob("testdata/bugs/*.txt")
+	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no bugs", err)
 	}
@@ -137,7 +140,7 @@ func playWith(t *testing.T, b bug) string {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "test", "-p", "2", "-overlay", list, "-c", "-o", binary, ".")
+	build := exec.CommandContext(t.Context(), "go", "test", "-p", "2", "-overlay", list, "-c", "-o", binary, played)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building it: %v\n%s", err, out)
 	}
@@ -146,6 +149,7 @@ func playWith(t *testing.T, b bug) string {
 		test = []string{"-test.run", "^TestScenes$/^" + b.scene + "$"}
 	}
 	run := exec.CommandContext(t.Context(), binary, test...)
+	run.Dir = played
 	out, _ := run.CombinedOutput() // it fails if it finds something
 	return string(out)
 }
