@@ -99,19 +99,17 @@ WAITING := -parallel 4 -vet=off
 PACKAGES := $(GO) run $(JOBS) ./simulator/cmd/packages
 
 .PHONY: test
-test: ## Run every test, with embedded clusters for the integration tests.
-	$(GO) build $(JOBS) ./...
-	@$(MAKE) --no-print-directory -j 2 test-others test-alone
+test: test-alone test-others ## Run every test, with embedded clusters for the integration tests.
+
+# Go retains the results of tests that start no program, as long as their code and the files and variables that they read are the same.
+.PHONY: test-alone
+test-alone:
+	@packages=$$($(PACKAGES) alone) && $(GO) test -p 3 $(WAITING) -timeout 30m $$packages
 
 # Whatever starts a program runs anew each time, in another order. The longest suite begins first.
 .PHONY: test-others
 test-others:
 	@packages=$$($(PACKAGES) others) && $(GO) test -p 3 $(WAITING) -count=1 -shuffle=on -timeout 30m ./simulator/integration $$packages
-
-# Go retains the results of tests that start no program, as long as their code and the files and variables that they read are the same.
-.PHONY: test-alone
-test-alone:
-	@packages=$$($(PACKAGES) alone) && $(GO) test -p 1 $(WAITING) -timeout 30m $$packages
 
 # What make test-fast compares with, and the folders that it leaves to make test: clusters, replays and random scenes by the thousand.
 BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git rev-parse HEAD~1)
