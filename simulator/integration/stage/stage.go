@@ -135,7 +135,7 @@ func complaintsIn(setting Setting, component, file string) int {
 	}
 	code := 0
 	for line := range strings.Lines(string(content)) {
-		refused := strings.Contains(line, "is forbidden: User")
+		refused := strings.Contains(line, "forbidden: User")
 		if refused && (setting.Regates || setting.Excuses != nil && setting.Excuses(line)) {
 			continue
 		}
