@@ -106,10 +106,10 @@ test: test-alone test-others ## Run every test, with embedded clusters for the i
 test-alone:
 	@packages=$$($(PACKAGES) alone) && $(GO) test -p 3 $(WAITING) -timeout 30m $$packages
 
-# Whatever starts a program runs anew each time, in another order. The longest suite begins first.
+# Whatever starts a program runs anew each time, in another order. The longest suite begins first; more than two clusters at a time end the patience of some.
 .PHONY: test-others
 test-others:
-	@packages=$$($(PACKAGES) others) && $(GO) test -p 3 $(WAITING) -count=1 -shuffle=on -timeout 30m ./simulator/integration $$packages
+	@packages=$$($(PACKAGES) others) && $(GO) test -p 2 $(WAITING) -count=1 -shuffle=on -timeout 30m ./simulator/integration $$packages
 
 # What make test-fast compares with, and the folders that it leaves to make test: clusters, replays and random scenes by the thousand.
 BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git rev-parse HEAD~1)
