@@ -117,7 +117,7 @@ SLOW := simulator/integration,simulator/faults,simulator/engine,scheduler/waitin
 
 .PHONY: test-fast
 test-fast: ## Test the packages that changed since BASE, and those that import them, without clusters (a minute and a half when built).
-	@packages=$$({ git diff --name-only $(BASE); git ls-files -o --exclude-standard; } | $(PACKAGES) -without $(SLOW) changed); \
+	@packages=$$({ git diff --name-only $(BASE); git ls-files -o --exclude-standard; } | $(PACKAGES) -without $(SLOW) changed) || exit 1; \
 	if [ -z "$$packages" ]; then echo "no package with tests changed since $(BASE)"; else $(GO) test -p 3 $(WAITING) -short $$packages; fi
 
 # The release before this one, which make e2e-install upgrades from and rolls back to.

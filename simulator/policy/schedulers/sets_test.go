@@ -26,8 +26,8 @@ func (s *story) Happens(e engine.Event) {
 	*s = append(*s, fmt.Sprint(e.At, " ", e.Job, " ", e.Kind, " ", e.Nodes))
 }
 
-// Slurm's plans begin at the first instant at which a set of nodes may have room. They do so for gangs of one shape only: with a second one, of which
-// there is no member, the same plans are found by trying every instant.
+// Slurm's plans begin at the first instant at which a set of nodes may have room, but only for gangs of one shape. A second shape that no member has makes
+// the plan try every instant, and it finds the same.
 func TestSlurmBlock_PlansAsIfEveryInstantWereTried(t *testing.T) {
 	for seed := range uint64(60) {
 		got, want := crowd(t, rand.New(rand.NewPCG(seed, 1))), crowd(t, rand.New(rand.NewPCG(seed, 1)))
