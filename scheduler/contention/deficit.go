@@ -26,10 +26,12 @@ type deficit struct {
 	// bound lists the leases beside which the remaining capacity is counted, nil for none; versions are their versions.
 	bound    []*Lease
 	versions []int
+	// owed are the earlier leases whose places do not count as room at any instant: their owners come first.
+	owed []*Lease
 	// demand is the least that a member takes of each resource.
 	demand topology.Capacity
 	// short is, by node, the resource that it has too little of for one member more, none if the node takes no member; left is the amount
-	// that it has of that resource.
+	// that it has of that resource, negative where it owes more.
 	short []uint8
 	left  []int64
 	// more and need are scratch memory: a node's capacity beyond its free capacity, and its leased capacity.
@@ -69,6 +71,25 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 		return
 	}
 	d.short, d.left = slices.Grow(d.short[:0], nodes)[:nodes], slices.Grow(d.left[:0], nodes)[:nodes]
+	for i := range d.missing {
+		d.missing[i] = needed
+	}
+	beyond := d.beyond(m, nodes, gone)
+	unbarred := slices.ContainsFunc(shapes, func(s topology.Shape) bool { return len(s.Barred) == 0 })
+	for node, free := range w.Ledger.Free {
+		d.short[node] = none
+		if domain := d.domainOf(node); domain >= 0 && (unbarred || !barred(shapes, node)) {
+			d.missing[domain] -= d.room(node, free, beyond[node])
+		}
+	}
+	if d.known = !slices.ContainsFunc(d.missing, func(n int64) bool { return n <= 0 }); d.known {
+		d.futile, d.pause = 0, 0
+	}
+}
+
+// beyond returns, by node, what units that are assumed to have ended give back, less what is owed to earlier leases. It
+// holds until the next call.
+func (d *deficit) beyond(m *Machine, nodes int, gone []topology.Running) []topology.Capacity {
 	sums := &m.scratch.sums
 	sums.reset(nodes)
 	for _, of := range gone {
@@ -76,18 +97,12 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 			sums.add(need{h.Node, h.Demand}, None)
 		}
 	}
-	for i := range d.missing {
-		d.missing[i] = needed
-	}
-	for node, free := range w.Ledger.Free {
-		d.short[node] = none
-		if domain := d.domainOf(node); domain >= 0 && !barred(shapes, node) {
-			d.missing[domain] -= d.room(node, free, sums.of[node])
+	for _, l := range d.owed {
+		for _, n := range l.needs {
+			sums.take(n)
 		}
 	}
-	if d.known = !slices.ContainsFunc(d.missing, func(n int64) bool { return n <= 0 }); d.known {
-		d.futile, d.pause = 0, 0
-	}
+	return sums.of
 }
 
 // place finds the domains of the level that the gang requires; false if the fleet has no such level.
@@ -114,7 +129,7 @@ func (d *deficit) room(node int, free, more topology.Capacity) int64 {
 		if demand <= 0 {
 			continue
 		}
-		there := max(0, at(free, r)+at(more, r))
+		there := at(free, r) + at(more, r)
 		if there < demand {
 			d.short[node], d.left[node] = uint8(r), there
 			return 0
@@ -140,9 +155,9 @@ func (d *deficit) add(u *Unit) bool {
 			continue
 		}
 		short := int(d.short[h.Node])
-		before := d.left[h.Node] / d.demand[short]
+		before := d.takes(h.Node)
 		d.left[h.Node] += at(h.Demand, short)
-		d.gain(h.Node, d.left[h.Node]/d.demand[short]-before)
+		d.gain(h.Node, d.takes(h.Node)-before)
 	}
 	return !d.known
 }
@@ -152,7 +167,7 @@ func (d *deficit) recount(w *World, node int) {
 	if !d.known || node >= len(d.short) || d.short[node] == none {
 		return
 	}
-	before := d.left[node] / d.demand[d.short[node]]
+	before := d.takes(node)
 	if _, away := w.away(node); away { // in some ledgers it still has something free
 		d.gain(node, d.room(node, nil, nil)-before)
 		return
@@ -168,9 +183,15 @@ func (d *deficit) recount(w *World, node int) {
 			more = holding(more, u.Holds, node)
 		}
 	}
+	for _, l := range d.owed {
+		more = l.without(more, node)
+	}
 	d.more = more
 	d.gain(node, d.room(node, w.Ledger.Free[node], more)-before)
 }
+
+// takes returns the number of members that a node has room for by the last count of it.
+func (d *deficit) takes(node int) int64 { return max(0, d.left[node]) / d.demand[d.short[node]] }
 
 // leftOn returns the capacity left on a node beside the leases.
 func (d *deficit) leftOn(w *World, node int) topology.Capacity {
@@ -208,6 +229,15 @@ func (d *deficit) holds(leases []*Lease) bool {
 		}
 	}
 	return d.known
+}
+
+// paidBack forgets a count that is made beside the place of a lease, which has left it, and reports whether it was known.
+func (d *deficit) paidBack(l *Lease) bool {
+	if !d.known || !slices.Contains(d.owed, l) {
+		return false
+	}
+	d.forget()
+	return true
 }
 
 // gain notes that a node takes more members than before, or fewer.

@@ -128,6 +128,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	moves := !slices.Equal(l.Nodes, nodesOf(next.Holds))
 	same := !moves && (l.Open || l.Firm == next.Firm && (!l.Firm || l.Instant == next.Instant)) // guesses drift
 	risk, instant, guessed := l.Risk, l.Instant, !l.Open && !l.Firm
+	place := l.needs
 	l.take(next, t.w.Now)
 	l.searching, l.recheck = false, None
 	if !moves {
@@ -136,9 +137,11 @@ func (t *turn) hold(l *Lease, next prospect) {
 		l.Late = false // no unit of this place was late
 	}
 	t.watch(l)
+	if !slices.EqualFunc(place, l.needs, need.equal) {
+		t.vacated(l)
+	}
 	switch { // others may use it now
 	case moves:
-		t.vacated(l)
 		t.queue.mayHavePlaces()
 		t.unrefuse(l)
 	case t.credits(l, instant):

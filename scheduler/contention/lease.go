@@ -95,7 +95,8 @@ type Lease struct {
 	bars map[*lane]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
-	// lacks is the owner's deficit for an earlier place, or an open lease's for a place that rests on firm ends.
+	// lacks is the owner's deficit for an earlier place beside earlier leases, or an open lease's for a place that rests on
+	// firm ends.
 	lacks deficit
 	// spare counts the room at the instant for moving aside (rule 3).
 	spare spare
@@ -107,6 +108,9 @@ type Lease struct {
 	drifted, punctual bool
 	// skipped says that the lease, which is open, is not placed anew in this round, since it could not close.
 	skipped bool
+	// hopes says that a unit has ended in this round from whose capacity the lease, which is closed, gains if earlier leases
+	// leave their places, and searches that its owner then looks for an earlier place.
+	hopes, searches bool
 	// evaluated is the instant of the last evaluation.
 	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.

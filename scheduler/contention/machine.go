@@ -88,11 +88,15 @@ func (m *Machine) Reason(id ID) (Wait, bool) {
 func (m *Machine) Add(e Entity) {
 	m.queue.tidy()
 	e.Order.Due, e.apart = m.Due(&e), m.parted(&e)
+	before := m.queue.spots[e.ID]
 	m.queue.add(e)
 	if w := m.queue.spots[e.ID].sweep; w != nil {
 		m.allot(w)
 	}
 	if l := m.Lease(e.ID); l != nil {
+		if before == nil || before.Entity.lane() != e.lane() || before.Order != e.Order {
+			m.forgetRooms() // the leases beside which they were counted may be later ones now
+		}
 		l.ask, l.dirty = e.Ask, true
 		if l.Reason.waits() {
 			l.Expiry = None
@@ -325,6 +329,11 @@ func (m *Machine) forget() {
 		l.lacks.forget()
 		l.beside.forget()
 	}
+	m.forgetRooms()
+}
+
+// forgetRooms makes all that was counted beside earlier leases unknown.
+func (m *Machine) forgetRooms() {
 	for _, l := range m.leases {
 		l.lacks.forget()
 		l.spare.forget()

@@ -12,6 +12,10 @@ type need struct {
 	demand topology.Capacity
 }
 
+func (n need) equal(other need) bool {
+	return n.node == other.node && slices.Equal(n.demand, other.demand)
+}
+
 // needsOf returns the demand of the holds, by node.
 func needsOf(holds []topology.Held) []need {
 	out := make([]need, 0, len(holds))

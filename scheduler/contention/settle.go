@@ -7,7 +7,7 @@ import "slices"
 func (m *Machine) Settle(w *World) []Action {
 	out := m.Observe(w)
 	for _, l := range m.leases {
-		l.skipped, l.drifted = false, false
+		l.skipped, l.drifted, l.hopes, l.searches = false, false, false, false
 		l.dirty = l.dirty && l.Reason.waits()
 	}
 	out = slices.Concat(out, m.expire(w.Now), m.stuck(w.Now))
@@ -33,6 +33,9 @@ func (m *Machine) Settle(w *World) []Action {
 func (m *Machine) open(l *Lease, now int64) {
 	l.discipline.open(&l.Budget, now)
 	l.Open, l.recheck = true, None
+	if len(l.lacks.owed) > 0 {
+		l.lacks.forget() // an open lease is counted without
+	}
 	m.unrefuse(l)
 }
 

@@ -137,6 +137,9 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 		case concerned:
 			l.drifts = !l.Firm
 		}
+		if concerned && !gains && !l.Open && (searches || !l.Firm) {
+			l.hopes, l.searches = true, l.searches || searches
+		}
 		depends = depends || !l.Open
 	}
 }
@@ -269,22 +272,28 @@ func (t *turn) lacksEarlier(l *Lease) {
 		d.forget()
 		return
 	}
-	instant := l.soonest()
+	instant, owed := l.soonest(), t.before(e)
 	if l.Open {
-		instant = None
+		instant, owed = None, nil
 	}
 	if d.known && d.until >= instant && t.w.Now < d.at+t.policy.MinRemaining {
 		return
 	}
+	d.owed = append(d.owed[:0], owed...)
 	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.insists(e), instant
 	d.count(t.Machine, t.w, t.ask(t.w, e), until(t.firmEnds(t.w, e), instant))
 }
 
-// vacated forgets the spare room of later leases: a lease has left its place.
+// vacated forgets what later leases lack or spare beside a lease: it has left its place. Those that hoped for it are
+// evaluated.
 func (m *Machine) vacated(l *Lease) {
 	for _, other := range m.leases {
-		if other.Order.Compare(l.Order) > 0 {
-			other.spare.forget()
+		if other.Order.Compare(l.Order) <= 0 {
+			continue
+		}
+		other.spare.forget()
+		if other.lacks.paidBack(l) && other.hopes {
+			other.dirty, other.searching = true, other.searching || other.searches
 		}
 	}
 }
