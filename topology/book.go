@@ -222,17 +222,3 @@ func (n *notes) update(g *subtreeTable) {
 	}
 	g.read = end
 }
-
-// Fits reports whether Place would place the gang. It is an error where Place has one.
-func Fits(l Ledger, g Gang) (bool, error) {
-	r, err := check(l, g)
-	if err != nil {
-		return false, err
-	}
-	g.Members = g.Members[:g.least()]
-	a := newAsk(l, g, r)
-	if a.misplaced() != nil {
-		return false, nil
-	}
-	return a.fits()
-}

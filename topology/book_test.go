@@ -144,8 +144,9 @@ func TestBook_AnswersLikeItsLedger(t *testing.T) {
 				continue
 			}
 			s.same(t, fmt.Sprint("seed ", seed, ": placing"), p, q, short, also)
-			if fits, err := topology.Fits(s.book.Ledger(), g); err != nil || fits != (short == nil) {
-				t.Fatalf("seed %d: fits %t, error %v; the shortfall is %v", seed, fits, err, short)
+			tried, fits, err := topology.Try(s.book.Ledger(), g)
+			if err != nil || fits != (short == nil) || !reflect.DeepEqual(tried, q) {
+				t.Fatalf("seed %d: tried, it fits: %t, error %v; the shortfall is %v", seed, fits, err, short)
 			}
 			if short == nil && r.IntN(3) > 0 {
 				s.take(r, g, p)

@@ -18,18 +18,48 @@ func Place(l Ledger, g Gang) (Placement, *Shortfall, error) {
 	if misplaced := a.misplaced(); misplaced != nil {
 		return Placement{}, misplaced, nil
 	}
-	counts := slices.Collect(g.counts())
-	placed, err := a.first(counts[len(counts)-1])
+	placed, err := a.largest()
 	if err != nil {
 		return Placement{}, nil, err
-	}
-	if placed == nil {
-		placed = a.most(counts[:len(counts)-1])
 	}
 	if placed == nil {
 		return Placement{}, a.explain(), nil
 	}
 	return placed.answer(), nil, nil
+}
+
+// Try is Place without the reasons, which take longer than the search: it reports whether there are nodes. It makes no plan where counts
+// suffice for that.
+func Try(l Ledger, g Gang) (p Placement, fits bool, err error) {
+	r, err := check(l, g)
+	if err != nil {
+		return Placement{}, false, err
+	}
+	a := newAsk(l, g, r)
+	if a.misplaced() != nil {
+		return Placement{}, false, nil
+	}
+	if fits, err = a.of(g.least()).fits(); err != nil || !fits {
+		return Placement{}, false, err
+	}
+	placed, err := a.largest()
+	if err != nil || placed == nil {
+		return Placement{}, false, err
+	}
+	return placed.answer(), true, nil
+}
+
+// largest plans as many members as fit; nil if not even the fewest do.
+func (a *ask) largest() (*plan, error) {
+	counts := slices.Collect(a.gang.counts())
+	placed, err := a.first(counts[len(counts)-1])
+	if err != nil {
+		return nil, err
+	}
+	if placed == nil {
+		placed = a.most(counts[:len(counts)-1])
+	}
+	return placed, nil
 }
 
 // answer turns the plan into a Placement. If its cost exceeds the proven bound, members of one kind first swap nodes (see improve).
@@ -80,14 +110,19 @@ func (g Gang) whole(n int) bool {
 	return len(mainKind(g).ranks)%g.Segment.Size == 0
 }
 
+// of is the ask of the first n ranks.
+func (a *ask) of(n int) *ask {
+	if n == len(a.gang.Members) {
+		return a
+	}
+	fewer := a.gang
+	fewer.Members = a.gang.Members[:n]
+	return newAsk(a.ledger, fewer, a.rules)
+}
+
 // first plans the first n ranks; nil if they do not fit.
 func (a *ask) first(n int) (*plan, error) {
-	b := a
-	if n < len(a.gang.Members) {
-		fewer := a.gang
-		fewer.Members = a.gang.Members[:n]
-		b = newAsk(a.ledger, fewer, a.rules)
-	}
+	b := a.of(n)
 	p, ok, err := b.plan()
 	if !ok || err != nil {
 		return nil, err

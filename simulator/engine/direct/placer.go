@@ -8,19 +8,23 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// product places as package topology does. It asks first whether the gang fits, which is faster, and does not say why it does not.
+// product places as package topology does. It does not say why a gang does not fit.
 type product struct{ refusal *contention.Refusal }
 
 // Place implements contention.Placer.
 func (p product) Place(l topology.Ledger, ask contention.Ask) contention.Answer {
-	gang := ask.Least()
-	// Less of the surplus than all may fit beside members that run.
-	if !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed }) {
-		if fits, err := topology.Fits(l, gang); err == nil && !fits {
-			return contention.Answer{Gang: gang, Refusal: p.refusal}
-		}
+	if slices.ContainsFunc(ask.Gang.Members, func(m topology.Member) bool { return m.Placed }) {
+		return contention.Place(l, ask) // less of the surplus than all may fit beside members that run
 	}
-	return contention.Place(l, ask)
+	gang := ask.Least()
+	placement, fits, err := topology.Try(l, gang)
+	switch {
+	case err != nil:
+		return contention.Answer{Gang: gang, Refusal: &contention.Refusal{Wrong: err}}
+	case !fits:
+		return contention.Answer{Gang: gang, Refusal: p.refusal}
+	}
+	return contention.Answer{Gang: gang, Placement: placement}
 }
 
 // Reserve implements contention.Placer.
