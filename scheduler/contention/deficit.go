@@ -18,8 +18,9 @@ type deficit struct {
 	// futile is the number of counts in a row that found a domain that lacks none, pause the number to leave out before
 	// the next one.
 	futile, pause int
-	// at is the instant of the count, until the one by which units were taken to have ended.
-	at, until int64
+	// at is the instant of the count, until the one by which units were taken to have ended. counted is the instant at
+	// which all nodes were counted, at or before at.
+	at, until, counted int64
 	// priority is that of the owner if units of lower priority were taken to be evicted.
 	priority int32
 	evicts   bool
@@ -56,7 +57,7 @@ func (d *deficit) forget() { d.known = false }
 
 // count recounts the deficit. gone lists units that are assumed to have ended.
 func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) {
-	d.known, d.at = false, w.Now
+	d.known, d.at, d.counted = false, w.Now, w.Now
 	if d.pause > 0 {
 		d.pause--
 		return
@@ -147,7 +148,7 @@ func (d *deficit) add(u *Unit) bool {
 	if !d.known {
 		return true
 	}
-	if d.counted(u) {
+	if d.gone(u) {
 		return false
 	}
 	for _, h := range u.Holds {
@@ -179,7 +180,7 @@ func (d *deficit) recount(w *World, node int) {
 	}
 	more := d.more[:0]
 	for _, u := range w.Running.On(node) {
-		if d.counted(u) {
+		if d.gone(u) {
 			more = holding(more, u.Holds, node)
 		}
 	}
@@ -248,8 +249,8 @@ func (d *deficit) gain(node int, members int64) {
 	}
 }
 
-// counted reports whether a unit was taken to have ended, or has started on capacity that was free.
-func (d *deficit) counted(u *Unit) bool {
+// gone reports whether a unit was taken to have ended, or has started on capacity that was free.
+func (d *deficit) gone(u *Unit) bool {
 	return u.End.firm() && d.at < u.End.At && u.End.At <= d.until ||
 		d.evicts && u.Preemptible && !u.Leaving && u.Priority < d.priority
 }

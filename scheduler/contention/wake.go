@@ -237,8 +237,13 @@ func (m *Machine) wakeSkipped(first *Lease) {
 // lacks counts the deficit of an entity that does not fit, after the departure of all units that it may evict.
 func (t *turn) lacks() {
 	e, d := &t.s.Entity, &t.s.lane.lacks
+	evicts := t.policy.evicts(e) && t.s.lane.unpaid <= t.w.Now
+	if d.known && d.evicts == evicts && t.w.Now < d.counted+t.policy.MinRemaining { // counted for an entity before it
+		d.at, d.until = t.w.Now, t.w.Now
+		return
+	}
 	var gone []topology.Running
-	if d.evicts = t.policy.evicts(e) && t.s.lane.unpaid <= t.w.Now; d.evicts {
+	if d.evicts = evicts; evicts {
 		gone = t.scratch.gone[:0]
 		for _, u := range t.w.Running.Preemptible(e.Order.Priority) {
 			gone = append(gone, topology.Running{Holds: u.Holds})
