@@ -38,8 +38,8 @@ const (
 	crossing       = "accelerator domains that cross network domains"
 	sharedSpares   = "spares among nodes that hold several members, in domains with domains inside"
 	awkwardSpares  = "spares with several kinds, or with accelerator domains that cross network domains"
-	largeKinds     = "more than one large kind"
-	largeKindRules = "more than one large kind with segments, spread, spares or running members"
+	largeKinds     = "more than one large kind, also beside running members"
+	largeKindRules = "more than one large kind with segments, spread or spares"
 	bothCrossing   = "segments, spread and spares over levels of both hierarchies, where these cross"
 )
 
@@ -199,5 +199,54 @@ func TestCombinations_LargeKindsAreBounded(t *testing.T) {
 	}
 	if t.Logf("%d of 1000 are placed, %d known to be optimal", placed, best); placed < 200 {
 		t.Error("too few are placed")
+	}
+}
+
+// More than 16 members of each of two kinds join others of both that run: these stay, the rules are obeyed, and the
+// joining members fit as long as nothing else has taken their places.
+func TestCombinations_LargeKindsJoinRunningOnes(t *testing.T) {
+	joined, lost := 0, 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 18))
+		s := larger(r)
+		s.Gang.Shapes = append(s.Gang.Shapes, topology.Shape{Demand: topology.Capacity{2}})
+		s.Gang.Members = nil
+		running := 2 * r.IntN(10)
+		for m := range running + 34 {
+			s.Gang.Members = append(s.Gang.Members, topology.Member{Name: fmt.Sprint("m", m), Shape: m % 2})
+		}
+		if r.IntN(2) == 0 {
+			s.Gang.PerNode = 1 + r.IntN(3)
+		}
+		if r.IntN(3) == 0 {
+			s.Gang.Required = s.Levels[r.IntN(2)].Name
+		}
+		p, short, err := s.Place()
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if short != nil {
+			continue
+		}
+		for rank := range running {
+			m := &s.Gang.Members[rank]
+			m.Placed, m.Node = true, p.Nodes[rank]
+			s.Free[m.Node][0] -= s.Gang.Shapes[m.Shape].Demand[0]
+		}
+		p, short, err = s.Place()
+		switch {
+		case err != nil:
+			t.Fatalf("seed %d: %v", seed, err)
+		case short != nil:
+			lost++
+			continue
+		}
+		joined++
+		if err := s.Check(p.Nodes); err != nil || p.Bound > p.Cost || p.Cost != s.CostOf(p.Nodes) {
+			t.Fatalf("seed %d: cost %d, bound %d: %v", seed, p.Cost, p.Bound, err)
+		}
+	}
+	if t.Logf("%d join, %d do not", joined, lost); joined < 200 || lost > joined/20 {
+		t.Errorf("%d join, and %d do not though there is room", joined, lost)
 	}
 }

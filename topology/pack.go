@@ -2,6 +2,7 @@ package topology
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -34,11 +35,12 @@ type packer struct {
 	piles   []pile
 }
 
-// packed decides by packing.
+// packed decides by packing. Members that join others which run are packed into the smallest domain around these that
+// holds them; spares are there to be used then.
 func (a *ask) packed() (plan, bool, error) {
-	if a.rules.segment >= 0 || a.rules.spread >= 0 || a.rules.spares >= 0 || len(a.placedOn) > 0 {
+	if a.rules.segment >= 0 || a.rules.spread >= 0 || a.rules.spares >= 0 && len(a.placedOn) == 0 {
 		return plan{}, false, &InputError{
-			Of: "gang " + a.gang.Name, What: "segments, spread, spares or running members with many kinds of members",
+			Of: "gang " + a.gang.Name, What: "segments, spread or spares with many kinds of members",
 			Hint: "make all kinds but one few (16 members together)", Cause: ErrCombination,
 		}
 	}
@@ -74,7 +76,7 @@ func newPacker(a *ask) *packer {
 	return p
 }
 
-// countMembers makes the members themselves a resource, and every node has as much of it as it may hold members.
+// countMembers makes the members themselves a resource, and every node has as much of it as it may hold members more.
 func (p *packer) countMembers() {
 	resources := 0
 	for _, k := range p.kinds {
@@ -90,11 +92,12 @@ func (p *packer) countMembers() {
 	for node, free := range p.ledger.Free {
 		p.free[node] = make(Capacity, resources+1)
 		copy(p.free[node], free)
-		p.free[node][resources] = int64(p.gang.PerNode)
+		p.free[node][resources] = int64(max(p.gang.PerNode-p.placedOn[node], 0))
 	}
 }
 
-// candidates returns the vertices that have room for each kind alone, further in first, then those with least room.
+// candidates returns the vertices that have room for each kind alone and hold all running members, further in first,
+// then those with least room.
 func (p *packer) candidates() []int {
 	scarce := 0
 	for k := range p.slots {
@@ -104,8 +107,10 @@ func (p *packer) candidates() []int {
 	}
 	var found []int
 	required := p.lay.position(p.rules.required)
+	running := slices.Collect(maps.Keys(p.placedOn))
+	around := p.lay.around(running)
 	for v, u := range p.lay.vertices {
-		roomy := u.level >= required
+		roomy := u.level >= required && (len(running) == 0 || v <= around && around < u.end)
 		for k := range p.kinds {
 			roomy = roomy && p.slots[k][v] >= len(p.kinds[k].ranks)
 		}
@@ -123,6 +128,11 @@ func (p *packer) candidates() []int {
 // plan gives the places to the ranks. The bound takes each level alone: the kind that needs most domains there.
 func (p *packer) plan(done packing) plan {
 	answer := plan{nodes: make([]int, len(p.gang.Members)), least: make([]int, len(p.lay.ladder)+1)}
+	for rank, m := range p.gang.Members {
+		if m.Placed {
+			answer.nodes[rank] = m.Node
+		}
+	}
 	for i, piles := range done.spots {
 		slices.SortFunc(piles, func(x, y pile) int { return cmp.Compare(p.lay.leaves[x.node], p.lay.leaves[y.node]) })
 		ranks := p.kinds[i].ranks
@@ -172,6 +182,9 @@ func (p *packer) try(root int, order []int) packing {
 		p.left[k] = slices.Clone(slots)
 	}
 	p.touched, p.taken = make([]bool, len(p.lay.vertices)), make(map[int]Capacity)
+	for node := range p.placedOn {
+		p.touch(node)
+	}
 	done := packing{spots: make([][]pile, len(order))}
 	for i, k := range order {
 		wanted := len(p.kinds[k].ranks)
@@ -240,6 +253,13 @@ func (p *packer) untouched(v int) int {
 	return 1
 }
 
+// touch notes that the gang uses a node, and the domains around it.
+func (p *packer) touch(node int) {
+	for v := p.lay.leaves[node]; v >= 0; v = p.lay.vertices[v].parent {
+		p.touched[v] = true
+	}
+}
+
 // take subtracts the capacity that the last spread used from the room of the kinds not packed yet.
 func (p *packer) take(k int, later []int) {
 	for _, s := range p.piles {
@@ -250,9 +270,7 @@ func (p *packer) take(k int, later []int) {
 		left = left.less(p.kinds[k].shape.Demand, s.count)
 		p.taken[s.node] = left
 		leaf := p.lay.leaves[s.node]
-		for v := leaf; v >= 0; v = p.lay.vertices[v].parent {
-			p.touched[v] = true
-		}
+		p.touch(s.node)
 		for _, l := range later {
 			gone := p.left[l][leaf] - min(p.left[l][leaf], p.kinds[l].room(left))
 			for v := leaf; v >= 0; v = p.lay.vertices[v].parent {
