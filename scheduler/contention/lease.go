@@ -108,8 +108,8 @@ type Lease struct {
 	drifted, punctual bool
 	// skipped says that the lease, which is open, is not placed anew in this round, since it could not close.
 	skipped bool
-	// hopes says that a unit has ended in this round from whose capacity the lease, which is closed, gains if earlier leases
-	// leave their places, and searches that its owner then looks for an earlier place.
+	// searches says that a unit has ended in this round before which there may be an earlier place, and hopes that the
+	// lease, which is closed, gains from such units if earlier leases leave their places.
 	hopes, searches bool
 	// evaluated is the instant of the last evaluation.
 	evaluated int64

@@ -121,7 +121,8 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 			continue
 		}
 		gains := m.mayGain(l, u)
-		searches := instant > m.now && (!l.Firm || l.limit(m.now) <= instant)
+		searches := l.searches || instant > m.now && (!l.Firm || l.limit(m.now) <= instant)
+		l.searches = searches
 		owner := m.queue.spots[l.Owner]
 		concerned := searches || owner.leads()
 		switch {
@@ -137,9 +138,7 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 		case concerned:
 			l.drifts = !l.Firm
 		}
-		if concerned && !gains && !l.Open && (searches || !l.Firm) {
-			l.hopes, l.searches = true, l.searches || searches
-		}
+		l.hopes = l.hopes || concerned && !gains && !l.Open && (searches || !l.Firm)
 		depends = depends || !l.Open
 	}
 }
