@@ -35,8 +35,14 @@ func TestLease_NotEvaluatedForWhatEarlierOnesAreOwed(t *testing.T) {
 // n1 from 01:40 on, and it learns of that in the round in which the unit on n4 ends.
 func TestLease_HearsThatEarlierOnesLeftTheirPlace(t *testing.T) {
 	p := end(t, owedScene(hour+30*minute), arrivals())
-	first := slices.IndexFunc(p.Log, func(line string) bool { return strings.Contains(line, "01:05:00 first leases n2 n4") })
-	second := slices.IndexFunc(p.Log, func(line string) bool { return strings.Contains(line, "01:05:00 second leases n1") })
+	first := slices.IndexFunc(
+		p.Log,
+		func(line string) bool { return strings.Contains(line, "01:05:00 first leases n2 n4") },
+	)
+	second := slices.IndexFunc(
+		p.Log,
+		func(line string) bool { return strings.Contains(line, "01:05:00 second leases n1") },
+	)
 	if first < 0 || second < first {
 		t.Errorf("at 01:05 the first gang did not move, or the second one did not take its place\n%s", last(p.Log))
 	}
@@ -48,7 +54,14 @@ func owedScene(half int64) contentiontest.Scene {
 	const never = contention.None
 	runs := func(name string, node, gpus int, says, runs int64) contentiontest.Job {
 		j := contentiontest.Job{
-			Name: name, Members: 1, GPUs: gpus, Runs: runs, Says: says, Certainty: contention.Certain, On: []int{node}, Priority: 2,
+			Name:      name,
+			Members:   1,
+			GPUs:      gpus,
+			Runs:      runs,
+			Says:      says,
+			Certainty: contention.Certain,
+			On:        []int{node},
+			Priority:  2,
 		}
 		if runs == never {
 			j.Says, j.Certainty = 0, contention.Never
@@ -57,7 +70,13 @@ func owedScene(half int64) contentiontest.Scene {
 	}
 	waits := func(name string, members, gpus int) contentiontest.Job {
 		return contentiontest.Job{
-			Name: name, Arrives: hour, Members: members, GPUs: gpus, Runs: hour, Says: hour, Certainty: contention.Certain,
+			Name:      name,
+			Arrives:   hour,
+			Members:   members,
+			GPUs:      gpus,
+			Runs:      hour,
+			Says:      hour,
+			Certainty: contention.Certain,
 		}
 	}
 	first := waits("first", 2, 4)

@@ -121,8 +121,7 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 			continue
 		}
 		gains := m.mayGain(l, u)
-		searches := l.searches || instant > m.now && (!l.Firm || l.limit(m.now) <= instant)
-		l.searches = searches
+		searches := m.allows(l, instant)
 		owner := m.queue.spots[l.Owner]
 		concerned := searches || owner.leads()
 		switch {
@@ -138,9 +137,21 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 		case concerned:
 			l.drifts = !l.Firm
 		}
-		l.hopes = l.hopes || concerned && !gains && !l.Open && (searches || !l.Firm)
+		l.hope(concerned, gains)
 		depends = depends || !l.Open
 	}
+}
+
+// allows reports whether the end of a unit that was expected at an instant, or another one of this round, allows an
+// earlier place than the lease's.
+func (m *Machine) allows(l *Lease, instant int64) bool {
+	l.searches = l.searches || instant > m.now && (!l.Firm || l.limit(m.now) <= instant)
+	return l.searches
+}
+
+// hope notes that a closed lease may gain from a unit that has ended if earlier leases leave their places, but not now.
+func (l *Lease) hope(concerned, gains bool) {
+	l.hopes = l.hopes || concerned && !gains && !l.Open && (l.searches || !l.Firm)
 }
 
 // unsettled reports whether a closed lease is evaluated even if it has no earlier place: its owner may fit, or an end in its place is
