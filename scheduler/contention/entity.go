@@ -137,6 +137,9 @@ func (e *Entity) lane() laneKey {
 	if e.Preemptible {
 		key.grace = e.Grace
 	}
+	if e.Discipline != nil {
+		key.together = e.Discipline.Together
+	}
 	return key
 }
 

@@ -16,6 +16,9 @@ type laneKey struct {
 	preemptible, never, apart   bool
 	// grace is that of a preemptible entity: it decides whether a lease can be left in time.
 	grace int64
+	// together is that of the entity's own discipline, 0 for the policy's: it decides whether the entity waits for one
+	// domain.
+	together int64
 }
 
 // lane is the entities of one question, in order.
