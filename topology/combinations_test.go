@@ -211,7 +211,7 @@ func TestCombinations_LargeKindsJoinRunningOnes(t *testing.T) {
 		s := larger(r)
 		s.Gang.Shapes = append(s.Gang.Shapes, topology.Shape{Demand: topology.Capacity{2}})
 		s.Gang.Members = nil
-		running := 2 * r.IntN(10)
+		running := 2 + 2*r.IntN(9)
 		for m := range running + 34 {
 			s.Gang.Members = append(s.Gang.Members, topology.Member{Name: fmt.Sprint("m", m), Shape: m % 2})
 		}

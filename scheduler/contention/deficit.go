@@ -75,7 +75,7 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 	for i := range d.missing {
 		d.missing[i] = needed
 	}
-	beyond := d.beyond(m, nodes, gone)
+	beyond := m.scratch.sums.beyond(nodes, gone, d.owed)
 	unbarred := slices.ContainsFunc(shapes, func(s topology.Shape) bool { return len(s.Barred) == 0 })
 	for node, free := range w.Ledger.Free {
 		d.short[node] = none
@@ -86,24 +86,6 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 	if d.known = !slices.ContainsFunc(d.missing, func(n int64) bool { return n <= 0 }); d.known {
 		d.futile, d.pause = 0, 0
 	}
-}
-
-// beyond returns, by node, what units that are assumed to have ended give back, less what is owed to earlier leases. It
-// holds until the next call.
-func (d *deficit) beyond(m *Machine, nodes int, gone []topology.Running) []topology.Capacity {
-	sums := &m.scratch.sums
-	sums.reset(nodes)
-	for _, of := range gone {
-		for _, h := range of.Holds {
-			sums.add(need{h.Node, h.Demand}, None)
-		}
-	}
-	for _, l := range d.owed {
-		for _, n := range l.needs {
-			sums.take(n)
-		}
-	}
-	return sums.of
 }
 
 // place finds the domains of the level that the gang requires; false if the fleet has no such level.

@@ -184,7 +184,7 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 		return t.reserve(t.w, e, t.ask(t.w, e))
 	}
 	kept.Within = l.Within
-	if l.searching || l.searches || !kept.Firm { // others may have taken it in the round in which a unit has ended
+	if l.searching || l.allowed || !kept.Firm { // others may have taken it in the round in which a unit has ended
 		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Promised))
 		if next, found := t.reserveBy(t.w, e, t.ask(t.w, e), earlier); found && next.Instant < kept.Instant {
 			return next, true

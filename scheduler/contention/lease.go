@@ -108,9 +108,9 @@ type Lease struct {
 	drifted, punctual bool
 	// skipped says that the lease, which is open, is not placed anew in this round, since it could not close.
 	skipped bool
-	// searches says that a unit has ended in this round before which there may be an earlier place, and hopes that the
-	// lease, which is closed, gains from such units if earlier leases leave their places.
-	hopes, searches bool
+	// allowed says that the end of a unit in this round allows an earlier place, and hopes that the lease, which is closed,
+	// gains from such units if earlier leases leave their places.
+	allowed, hopes bool
 	// evaluated is the instant of the last evaluation.
 	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.

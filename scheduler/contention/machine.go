@@ -323,23 +323,6 @@ func (m *Machine) read(w *World) {
 	m.recount(w)
 }
 
-// forget makes the deficits of all lanes and leases unknown.
-func (m *Machine) forget() {
-	for _, l := range m.queue.lanes {
-		l.lacks.forget()
-		l.beside.forget()
-	}
-	m.forgetRooms()
-}
-
-// forgetRooms makes all that was counted beside earlier leases unknown.
-func (m *Machine) forgetRooms() {
-	for _, l := range m.leases {
-		l.lacks.forget()
-		l.spare.forget()
-	}
-}
-
 func (m *Machine) sort() {
 	slices.SortStableFunc(m.leases, func(a, b *Lease) int { return a.Order.Compare(b.Order) })
 }

@@ -48,47 +48,74 @@ func TestLease_HearsThatEarlierOnesLeftTheirPlace(t *testing.T) {
 	}
 }
 
+// Two units on n3 end at 01:05. One was expected at 03:00, so its end allows an earlier place, but its half of n3 makes
+// none. The end of the other is unknown, and guessed before the lease's instant; together they make one.
+func TestLease_GainsFromAllEndsOfARound(t *testing.T) {
+	unknown := runningJob("d", 2, 4, 0, hour+5*minute)
+	unknown.Certainty = contention.Unknown
+	p := end(t, contentiontest.Scene{Cliques: 1, Nodes: 3, GPUs: 8, Jobs: []contentiontest.Job{
+		runningJob("a", 0, 8, hour+40*minute, hour+40*minute),
+		runningJob("b", 1, 8, hour+80*minute, hour+80*minute),
+		runningJob("c", 2, 4, 3*hour, hour+5*minute),
+		unknown,
+		waitingJob("gang", 2, 8),
+	}}, arrivals())
+	if !slices.ContainsFunc(p.Log, func(line string) bool { return strings.Contains(line, "01:05:00 gang leases n1 n3") }) {
+		t.Errorf("the gang has no earlier place\n%s", last(p.Log))
+	}
+}
+
+// From 01:05 on the gang leases n1 and n3, which is free. At 01:10 an urgent job takes n3 until 03:10, in the round in
+// which a unit ends that was expected at 03:00. Its half of n4 is of no use to the gang, but the round allows an
+// earlier place: n1 and n2, which the gang was promised at first.
+func TestLease_LooksForAnotherPlaceThanOneThatWasTaken(t *testing.T) {
+	urgent := waitingJob("urgent", 1, 8)
+	urgent.Arrives, urgent.Priority, urgent.Runs, urgent.Says = hour+10*minute, 2, 2*hour, 2*hour
+	p := end(t, contentiontest.Scene{Cliques: 1, Nodes: 4, GPUs: 8, Jobs: []contentiontest.Job{
+		runningJob("a", 0, 8, hour+40*minute, hour+40*minute),
+		runningJob("b", 1, 8, hour+80*minute, hour+80*minute),
+		runningJob("c", 2, 8, 3*hour, hour+5*minute),
+		runningJob("d", 3, 4, 3*hour, hour+10*minute),
+		runningJob("service", 3, 4, 0, contention.None),
+		waitingJob("gang", 2, 8),
+		urgent,
+	}}, arrivals())
+	if !slices.ContainsFunc(p.Log, func(line string) bool { return strings.Contains(line, "01:10:00 gang leases n1-n2") }) {
+		t.Errorf("the gang waits for the place that was taken\n%s", last(p.Log))
+	}
+}
+
 // owedScene is a scene of four nodes in which two gangs arrive after an hour. The unit that uses half of n2 ends at
 // an instant, None for never.
 func owedScene(half int64) contentiontest.Scene {
 	const never = contention.None
-	runs := func(name string, node, gpus int, says, runs int64) contentiontest.Job {
-		j := contentiontest.Job{
-			Name:      name,
-			Members:   1,
-			GPUs:      gpus,
-			Runs:      runs,
-			Says:      says,
-			Certainty: contention.Certain,
-			On:        []int{node},
-			Priority:  2,
-		}
-		if runs == never {
-			j.Says, j.Certainty = 0, contention.Never
-		}
-		return j
-	}
-	waits := func(name string, members, gpus int) contentiontest.Job {
-		return contentiontest.Job{
-			Name:      name,
-			Arrives:   hour,
-			Members:   members,
-			GPUs:      gpus,
-			Runs:      hour,
-			Says:      hour,
-			Certainty: contention.Certain,
-		}
-	}
-	first := waits("first", 2, 4)
+	first := waitingJob("first", 2, 4)
 	first.Priority = 1
 	return contentiontest.Scene{Cliques: 1, Nodes: 4, GPUs: 8, Jobs: []contentiontest.Job{
-		runs("a", 0, 8, hour+40*minute, hour+40*minute),
-		runs("service-1", 1, 4, never, never),
-		runs("b", 1, 4, half, half),
-		runs("c", 2, 8, hour+80*minute, hour+80*minute),
-		runs("service-2", 3, 4, never, never),
-		runs("d", 3, 4, hour+100*minute, hour+5*minute),
+		runningJob("a", 0, 8, hour+40*minute, hour+40*minute),
+		runningJob("service-1", 1, 4, never, never),
+		runningJob("b", 1, 4, half, half),
+		runningJob("c", 2, 8, hour+80*minute, hour+80*minute),
+		runningJob("service-2", 3, 4, never, never),
+		runningJob("d", 3, 4, hour+100*minute, hour+5*minute),
 		first,
-		waits("second", 1, 8),
+		waitingJob("second", 1, 8),
 	}}
+}
+
+// runningJob uses so many accelerators of a node from the start until an instant, and was expected to end at another one.
+// Services never end.
+func runningJob(name string, node, gpus int, says, until int64) contentiontest.Job {
+	j := contentiontest.Job{Name: name, Members: 1, GPUs: gpus, Runs: until, On: []int{node}, Priority: 2}
+	if j.Certainty = contention.Never; until != contention.None {
+		j.Says, j.Certainty = says, contention.Certain
+	}
+	return j
+}
+
+// waitingJob is a gang that arrives after an hour and runs for an hour.
+func waitingJob(name string, members, gpus int) contentiontest.Job {
+	j := contentiontest.Job{Name: name, Arrives: hour, Members: members, GPUs: gpus, Runs: hour}
+	j.Says, j.Certainty = hour, contention.Certain
+	return j
 }

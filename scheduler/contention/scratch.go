@@ -120,6 +120,23 @@ func (s *sums) take(n need) {
 	s.of[n.node] = less(s.of[n.node], n.demand)
 }
 
+// beyond returns, by node, what units give back that are assumed to have ended, less what is owed to leases. It holds
+// until the sums are used again.
+func (s *sums) beyond(nodes int, gone []topology.Running, owed []*Lease) []topology.Capacity {
+	s.reset(nodes)
+	for _, of := range gone {
+		for _, h := range of.Holds {
+			s.add(need{h.Node, h.Demand}, None)
+		}
+	}
+	for _, l := range owed {
+		for _, n := range l.needs {
+			s.take(n)
+		}
+	}
+	return s.of
+}
+
 // less returns a - b. It may change a.
 func less(a, b topology.Capacity) topology.Capacity {
 	for len(a) < len(b) {

@@ -7,7 +7,7 @@ import "slices"
 func (m *Machine) Settle(w *World) []Action {
 	out := m.Observe(w)
 	for _, l := range m.leases {
-		l.skipped, l.drifted, l.hopes, l.searches = false, false, false, false
+		l.skipped, l.drifted, l.allowed, l.hopes = false, false, false, false
 		l.dirty = l.dirty && l.Reason.waits()
 	}
 	out = slices.Concat(out, m.expire(w.Now), m.stuck(w.Now))

@@ -69,18 +69,7 @@ func (s *spare) count(t *turn, ask Ask, ends []topology.Running) {
 		return
 	}
 	s.counted, s.demand = true, shapes[0].Demand
-	sums := &t.scratch.sums
-	sums.reset(nodes)
-	for _, of := range ends {
-		for _, h := range of.Holds {
-			sums.add(need{h.Node, h.Demand}, None)
-		}
-	}
-	for _, l := range s.owed {
-		for _, n := range l.needs {
-			sums.take(n)
-		}
-	}
+	beyond := t.scratch.sums.beyond(nodes, ends, s.owed)
 	for i := range s.lacks {
 		s.lacks[i] = needed
 	}
@@ -91,7 +80,7 @@ func (s *spare) count(t *turn, ask Ask, ends []topology.Running) {
 			s.room[node] = noRoom
 			continue
 		}
-		s.room[node] = s.roomFor(free, sums.of[node])
+		s.room[node] = s.roomFor(free, beyond[node])
 		s.lacks[domain] -= int64(s.room[node])
 	}
 }

@@ -32,7 +32,7 @@ func (m *Machine) Turn(id ID, w *World) []Action {
 		Machine: m, w: w, s: s, binding: m.binding(&s.Entity, w.Now), earlier: m.earlier(&s.Entity), out: out,
 	}
 	for _, l := range t.earlier { // their turn of this round is over
-		l.hopes, l.searches = false, false
+		l.allowed, l.hopes = false, false
 	}
 	if m.takesTurn(s); s.held {
 		t.heldTurn()

@@ -145,13 +145,13 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 // allows reports whether the end of a unit that was expected at an instant, or another one of this round, allows an
 // earlier place than the lease's.
 func (m *Machine) allows(l *Lease, instant int64) bool {
-	l.searches = l.searches || instant > m.now && (!l.Firm || l.limit(m.now) <= instant)
-	return l.searches
+	l.allowed = l.allowed || instant > m.now && (!l.Firm || l.limit(m.now) <= instant)
+	return l.allowed
 }
 
 // hope notes that a closed lease may gain from a unit that has ended if earlier leases leave their places, but not now.
 func (l *Lease) hope(concerned, gains bool) {
-	l.hopes = l.hopes || concerned && !gains && !l.Open && (l.searches || !l.Firm)
+	l.hopes = l.hopes || concerned && !gains && !l.Open && (l.allowed || !l.Firm)
 }
 
 // unsettled reports whether a closed lease is evaluated even if it has no earlier place: its owner may fit, or an end in its place is
@@ -308,8 +308,25 @@ func (m *Machine) vacated(l *Lease) {
 		}
 		other.spare.forget()
 		if other.lacks.paidBack(l) && other.hopes {
-			other.dirty, other.searching = true, other.searching || other.searches
+			other.dirty, other.searching = true, other.searching || other.allowed
 		}
+	}
+}
+
+// forget makes the deficits of all lanes and leases unknown.
+func (m *Machine) forget() {
+	for _, l := range m.queue.lanes {
+		l.lacks.forget()
+		l.beside.forget()
+	}
+	m.forgetRooms()
+}
+
+// forgetRooms makes all that was counted beside earlier leases unknown.
+func (m *Machine) forgetRooms() {
+	for _, l := range m.leases {
+		l.lacks.forget()
+		l.spare.forget()
 	}
 }
 
