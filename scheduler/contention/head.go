@@ -184,7 +184,8 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 		return t.reserve(t.w, e, t.ask(t.w, e))
 	}
 	kept.Within = l.Within
-	if l.searching || l.allowed || !kept.Firm { // others may have taken it in the round in which a unit has ended
+	delayed := kept.Instant > max(l.Instant, l.Promised) // others have taken it, or a unit there is overdue
+	if l.searching || l.allowed || delayed || !kept.Firm {
 		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Promised))
 		if next, found := t.reserveBy(t.w, e, t.ask(t.w, e), earlier); found && next.Instant < kept.Instant {
 			return next, true

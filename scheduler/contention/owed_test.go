@@ -60,7 +60,7 @@ func TestLease_GainsFromAllEndsOfARound(t *testing.T) {
 		unknown,
 		waitingJob("gang", 2, 8),
 	}}, arrivals())
-	if !slices.ContainsFunc(p.Log, func(line string) bool { return strings.Contains(line, "01:05:00 gang leases n1 n3") }) {
+	if !logged(p, "01:05:00 gang leases n1 n3") {
 		t.Errorf("the gang has no earlier place\n%s", last(p.Log))
 	}
 }
@@ -80,9 +80,31 @@ func TestLease_LooksForAnotherPlaceThanOneThatWasTaken(t *testing.T) {
 		waitingJob("gang", 2, 8),
 		urgent,
 	}}, arrivals())
-	if !slices.ContainsFunc(p.Log, func(line string) bool { return strings.Contains(line, "01:10:00 gang leases n1-n2") }) {
+	if !logged(p, "01:10:00 gang leases n1-n2") {
 		t.Errorf("the gang waits for the place that was taken\n%s", last(p.Log))
 	}
+}
+
+// From 01:05 on the gang leases n1 and n3, which is free. At 01:10 an urgent job takes n3 until 03:10, and no unit ends
+// then. The gang was promised n1 and n2 by 02:20, and they are still to be had.
+func TestLease_KeepsItsPromiseElsewhere(t *testing.T) {
+	urgent := waitingJob("urgent", 1, 8)
+	urgent.Arrives, urgent.Priority, urgent.Runs, urgent.Says = hour+10*minute, 2, 2*hour, 2*hour
+	p := end(t, contentiontest.Scene{Cliques: 1, Nodes: 3, GPUs: 8, Jobs: []contentiontest.Job{
+		runningJob("a", 0, 8, hour+40*minute, hour+40*minute),
+		runningJob("b", 1, 8, hour+80*minute, hour+80*minute),
+		runningJob("c", 2, 8, 3*hour, hour+5*minute),
+		waitingJob("gang", 2, 8),
+		urgent,
+	}}, arrivals())
+	if !logged(p, "01:10:00 gang leases n1-n2") {
+		t.Errorf("the gang is told a later start than was promised\n%s", last(p.Log))
+	}
+}
+
+// logged reports whether a line of the log has this text.
+func logged(p *contentiontest.Player, text string) bool {
+	return slices.ContainsFunc(p.Log, func(line string) bool { return strings.Contains(line, text) })
 }
 
 // owedScene is a scene of four nodes in which two gangs arrive after an hour. The unit that uses half of n2 ends at

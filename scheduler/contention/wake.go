@@ -72,12 +72,17 @@ func (m *Machine) early(instant int64) {
 	}
 }
 
-// limit returns the last instant before which another place is of use: the lease's own, or the horizon if that keeps it open.
+// limit returns the last instant before which another place is of use: the lease's own, or the one promised before a
+// closed lease was delayed, or the horizon if that keeps it open.
 func (l *Lease) limit(now int64) int64 {
-	if l.Open && l.beyond(now) {
+	switch {
+	case !l.Open && l.Reason == Head:
+		return min(l.Instant, l.Promised+1)
+	case l.beyond(now):
 		return now + l.discipline.horizon(l.Order, now)
+	default:
+		return l.Instant
 	}
-	return l.Instant
 }
 
 // openAll has all lanes evaluated from the first on.
