@@ -3,6 +3,7 @@ package topology
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -18,7 +19,8 @@ type packing struct {
 type pile struct{ node, count int }
 
 // packer answers for gangs of many kinds, for which no exact plan is made: kinds are packed one after another, each
-// into the fewest children that hold it, every vertex that has room for each kind alone being tried, small ones first.
+// into the fewest children that hold it or into those in use, whichever costs less; every vertex that has room for each
+// kind alone is tried, small ones first.
 // 20 trainers of 8 GPUs and 20 readers of 30 CPUs: a block of 20 nodes has room for each kind alone; the trainers take
 // all GPUs and leave 40 CPUs a node, so that each node holds a reader, too.
 type packer struct {
@@ -33,6 +35,8 @@ type packer struct {
 	touched []bool
 	taken   map[int]Capacity
 	piles   []pile
+	// reuse is the first level at which a kind is not divided among domains in use if another one holds all of it.
+	reuse int
 }
 
 // packed decides by packing. Members that join others which run are packed into the smallest domain around these that
@@ -46,11 +50,34 @@ func (a *ask) packed() (plan, bool, error) {
 	}
 	p := newPacker(a)
 	for _, v := range p.candidates() {
-		if done := p.pack(v); done.missing == 0 {
-			return p.plan(done), true, nil
+		if best, ok := p.best(v); ok {
+			return best, true, nil
 		}
 	}
 	return plan{}, false, nil
+}
+
+// best packs the vertex in several ways and returns the plan that costs least, the first of equal ones.
+func (p *packer) best(v int) (plan, bool) {
+	cheapest, least := plan{}, int64(math.MaxInt64)
+	for _, reuse := range []int{0, len(p.lay.ladder), len(p.lay.ladder) + 1} {
+		p.reuse = reuse
+		done := p.pack(v)
+		if done.missing > 0 {
+			continue
+		}
+		for _, near := range []bool{false, true} {
+			next := plan{nodes: p.places(done, near), least: make([]int, len(p.lay.ladder)+1)}
+			if _, cost := p.cost(next, p.weights()); cost < least {
+				cheapest, least = next, cost
+			}
+		}
+	}
+	if cheapest.nodes == nil {
+		return plan{}, false
+	}
+	p.bound(&cheapest)
+	return cheapest, true
 }
 
 func newPacker(a *ask) *packer {
@@ -125,24 +152,46 @@ func (p *packer) candidates() []int {
 	return found
 }
 
-// plan gives the places to the ranks. The bound takes each level alone: the kind that needs most domains there.
-func (p *packer) plan(done packing) plan {
-	answer := plan{nodes: make([]int, len(p.gang.Members)), least: make([]int, len(p.lay.ladder)+1)}
+// places gives the places to the ranks of each kind: in the order of the nodes or, for a ring, those first that are
+// nearest to the rank before.
+func (p *packer) places(done packing, near bool) []int {
+	nodes := make([]int, len(p.gang.Members))
 	for rank, m := range p.gang.Members {
-		if m.Placed {
-			answer.nodes[rank] = m.Node
+		if nodes[rank] = -1; m.Placed {
+			nodes[rank] = m.Node
 		}
 	}
 	for i, piles := range done.spots {
-		slices.SortFunc(piles, func(x, y pile) int { return cmp.Compare(p.lay.leaves[x.node], p.lay.leaves[y.node]) })
 		ranks := p.kinds[i].ranks
+		before := nodes[(ranks[0]+len(nodes)-1)%len(nodes)]
+		slices.SortFunc(piles, func(x, y pile) int {
+			nearer := 0
+			if near && before >= 0 {
+				nearer = cmp.Compare(p.meeting(before, y.node), p.meeting(before, x.node))
+			}
+			return cmp.Or(nearer, cmp.Compare(p.lay.leaves[x.node], p.lay.leaves[y.node]))
+		})
 		for _, s := range piles {
 			for _, rank := range ranks[:s.count] {
-				answer.nodes[rank] = s.node
+				nodes[rank] = s.node
 			}
 			ranks = ranks[s.count:]
 		}
 	}
+	return nodes
+}
+
+// meeting is the innermost vertex that holds both nodes; of two that hold a node, the inner one is the larger.
+func (p *packer) meeting(a, b int) int {
+	v, other := p.lay.leaves[a], p.lay.leaves[b]
+	for other < v || other >= p.lay.vertices[v].end {
+		v = p.lay.vertices[v].parent
+	}
+	return v
+}
+
+// bound takes each level alone: the kind that needs most domains there.
+func (p *packer) bound(answer *plan) {
 	for i := range p.kinds {
 		alone := *p.ask
 		alone.kinds = p.kinds[i : i+1]
@@ -154,7 +203,6 @@ func (p *packer) plan(done packing) plan {
 	for l, w := range p.weights() {
 		answer.bound += w * p.gang.Communication.fewest(answer.least[l], len(p.gang.Members))
 	}
-	return answer
 }
 
 // pack puts as many members of the gang as fit on the nodes below the vertex. Kinds are packed one after another, the
@@ -221,6 +269,7 @@ func (p *packer) spread(k, v, count int) {
 	slices.SortFunc(kids, func(x, y int) int { // those in use first, then the roomiest
 		return cmp.Or(p.untouched(x)-p.untouched(y), left[y]-left[x], x-y)
 	})
+	kids = p.inUse(kids, left, count)
 	for count > 0 {
 		next := p.bestFit(left, kids, count)
 		n := min(count, left[kids[next]])
@@ -228,6 +277,19 @@ func (p *packer) spread(k, v, count int) {
 		count -= n
 		kids = slices.Delete(kids, next, next+1)
 	}
+}
+
+// inUse leaves out the children that are not in use, if those of a level that is used again hold count members.
+func (p *packer) inUse(kids, left []int, count int) []int {
+	for i, c := range kids {
+		if !p.touched[c] || p.lay.vertices[c].level >= p.reuse {
+			break
+		}
+		if count -= left[c]; count <= 0 {
+			return kids[:i+1]
+		}
+	}
+	return kids
 }
 
 // bestFit returns which child holds count members and leaves the least, one in use before all others; the first if none

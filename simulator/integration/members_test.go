@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	typedschedulingv1beta1 "k8s.io/client-go/kubernetes/typed/scheduling/v1beta1"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -123,68 +126,137 @@ func TestMembers_DecideTheirGangsPriority(t *testing.T) {
 // Any pod with the label is a member, regardless of its creator and in every mode: nothing is bound before the group is
 // there and all members are, and then all are bound, in one clique.
 func TestMembers_JoinByTheLabelAlone(t *testing.T) {
-	namespace := namespaceOf(t)
-	makeNamespace(t, namespace)
-	asks := corev1.ResourceList{gpu: resource.MustParse("4")}
 	const size = 6
+	gang := newPlainGang(t)
 	for rank := range size {
-		_, err := shared.Client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:   fmt.Sprintf("plain-%d", rank),
-				Labels: map[string]string{gangapi.Label: "plain"},
-			},
-			Spec: corev1.PodSpec{
-				SchedulerName: ours, RestartPolicy: corev1.RestartPolicyNever,
-				Containers: []corev1.Container{{
-					Name: "main", Image: "train", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks},
-				}},
-			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	bound := func() (cliques map[string]int) {
-		cliques = map[string]int{}
-		pods, err := shared.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, pod := range pods.Items {
-			if pod.Spec.NodeName != "" {
-				cliques[cliqueOf(pod.Spec.NodeName)]++
-			}
-		}
-		return cliques
+		gang.add(t, fmt.Sprintf("plain-%d", rank), 4)
 	}
 	time.Sleep(2 * time.Second) // for a scheduler that would take them for single pods
-	if got := bound(); len(got) > 0 {
+	if got := gang.cliques(t); len(got) > 0 {
 		t.Fatalf("without their group, pods are bound in %v", got)
 	}
-	group := &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "plain", Annotations: map[string]string{topology.AnnotationRequiredTopology: "clique"},
-		},
-		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: size},
-		}},
-	}
-	if _, err := shared.Client.SchedulingV1beta1().
-		PodGroups(namespace).
-		Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	gang.group(t, size, topology.AnnotationRequiredTopology)
 	stage.Within(t, 40*time.Second, "six members in one clique", func() bool {
-		cliques := bound()
+		cliques := gang.cliques(t)
 		for _, count := range cliques {
 			return len(cliques) == 1 && count == size
 		}
 		return false
 	})
-	background := metav1.DeletePropagationBackground
-	err := shared.Client.CoreV1().Pods(namespace).DeleteCollection(t.Context(),
-		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+}
+
+// Of two kinds of members, each loses more than sixteen at once. All of them return to the cliques of those that run.
+func TestMembers_ManyOfTwoKindsReturn(t *testing.T) {
+	const each, lost = 20, 17
+	gang := newPlainGang(t)
+	add := func(from, to int) {
+		for rank := from; rank < to; rank++ {
+			gang.add(t, fmt.Sprintf("whole-%d", rank), 4)
+			gang.add(t, fmt.Sprintf("half-%d", rank), 2)
+		}
+	}
+	add(0, each)
+	gang.group(t, 2*each, topology.AnnotationPreferredTopology)
+	all := func() bool {
+		bound := 0
+		for _, count := range gang.cliques(t) {
+			bound += count
+		}
+		return bound == 2*each
+	}
+	stage.Within(t, 60*time.Second, "all members", all)
+	before := gang.cliques(t)
+	for rank := each - lost; rank < each; rank++ {
+		gang.remove(t, fmt.Sprintf("whole-%d", rank))
+		gang.remove(t, fmt.Sprintf("half-%d", rank))
+	}
+	add(each-lost, each)
+	stage.Within(t, 60*time.Second, "those that were lost", all)
+	for clique := range gang.cliques(t) {
+		if before[clique] == 0 {
+			t.Errorf("members are in %s, where none was before; the gang was in %v", clique, before)
+		}
+	}
+}
+
+// plainGang is a gang of pods that no controller has made, in the test's own namespace. They are deleted when the test
+// ends.
+type plainGang struct {
+	pods   typedcorev1.PodInterface
+	groups typedschedulingv1beta1.PodGroupInterface
+}
+
+// newPlainGang makes the namespace.
+func newPlainGang(t *testing.T) plainGang {
+	t.Helper()
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	g := plainGang{
+		pods: shared.Client.CoreV1().Pods(namespace), groups: shared.Client.SchedulingV1beta1().PodGroups(namespace),
+	}
+	t.Cleanup(func() {
+		background := metav1.DeletePropagationBackground
+		err := g.pods.DeleteCollection(context.WithoutCancel(t.Context()),
+			metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// group makes the gang's PodGroup, which names the clique as the level that the annotation speaks of.
+func (g plainGang) group(t *testing.T, size int32, annotation string) {
+	t.Helper()
+	_, err := g.groups.Create(t.Context(), &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "plain", Annotations: map[string]string{annotation: "clique"}},
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: size},
+		}},
+	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// add makes a member with so many accelerators.
+func (g plainGang) add(t *testing.T, name string, gpus int64) {
+	t.Helper()
+	asks := corev1.ResourceList{gpu: *resource.NewQuantity(gpus, resource.DecimalSI)}
+	_, err := g.pods.Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{gangapi.Label: "plain"}},
+		Spec: corev1.PodSpec{
+			SchedulerName: ours, RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{{
+				Name: "main", Image: "train", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove deletes a member at once.
+func (g plainGang) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := g.pods.Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cliques returns the number of members that are bound in each clique.
+func (g plainGang) cliques(t *testing.T) map[string]int {
+	t.Helper()
+	pods, err := g.pods.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cliques := map[string]int{}
+	for _, pod := range pods.Items {
+		if pod.Spec.NodeName != "" {
+			cliques[cliqueOf(pod.Spec.NodeName)]++
+		}
+	}
+	return cliques
 }
