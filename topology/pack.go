@@ -163,6 +163,9 @@ func (p *packer) places(done packing, near bool) []int {
 	}
 	for i, piles := range done.spots {
 		ranks := p.kinds[i].ranks
+		if len(ranks) == 0 { // with segments, the most numerous kind may run already
+			continue
+		}
 		before := nodes[(ranks[0]+len(nodes)-1)%len(nodes)]
 		slices.SortFunc(piles, func(x, y pile) int {
 			nearer := 0

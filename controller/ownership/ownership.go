@@ -18,19 +18,6 @@ func Controls(owner metav1.Object, kind schema.GroupVersionKind, object metav1.O
 	return claim != nil && object.GetNamespace() == owner.GetNamespace() && names(*claim, owner, kind)
 }
 
-// Owns reports whether owner, an object of that kind, is among the owners of object, as its controller or beside it.
-func Owns(owner metav1.Object, kind schema.GroupVersionKind, object metav1.Object) bool {
-	if object.GetNamespace() != owner.GetNamespace() {
-		return false
-	}
-	for _, claim := range object.GetOwnerReferences() {
-		if names(claim, owner, kind) {
-			return true
-		}
-	}
-	return false
-}
-
 // ControllerOf returns the controller reference of object if it is one to that kind, and nil otherwise.
 func ControllerOf(object metav1.Object, kind schema.GroupVersionKind) *metav1.OwnerReference {
 	claim := metav1.GetControllerOf(object)
