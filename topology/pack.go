@@ -66,8 +66,8 @@ func (p *packer) best(v int) (plan, bool) {
 		if done.missing > 0 {
 			continue
 		}
-		for _, near := range []bool{false, true} {
-			next := plan{nodes: p.places(done, near), least: make([]int, len(p.lay.ladder)+1)}
+		for _, order := range []nodeOrder{p.byLeaf, p.byNearness} {
+			next := plan{nodes: p.places(done, order), least: make([]int, len(p.lay.ladder)+1)}
 			if _, cost := p.cost(next, p.weights()); cost < least {
 				cheapest, least = next, cost
 			}
@@ -152,9 +152,23 @@ func (p *packer) candidates() []int {
 	return found
 }
 
-// places gives the places to the ranks of each kind: in the order of the nodes or, for a ring, those first that are
-// nearest to the rank before.
-func (p *packer) places(done packing, near bool) []int {
+// nodeOrder compares two nodes: the ranks of a kind take the smaller one first. The rank before them is on the node
+// before, -1 if it has no place yet.
+type nodeOrder func(before, x, y int) int
+
+// byLeaf is the order of the tree.
+func (p *packer) byLeaf(_, x, y int) int { return cmp.Compare(p.lay.leaves[x], p.lay.leaves[y]) }
+
+// byNearness continues where the rank before is, which is cheapest for a ring if few kinds are divided.
+func (p *packer) byNearness(before, x, y int) int {
+	if before < 0 {
+		return p.byLeaf(before, x, y)
+	}
+	return cmp.Or(cmp.Compare(p.meeting(before, y), p.meeting(before, x)), p.byLeaf(before, x, y))
+}
+
+// places gives the places to the ranks of each kind, in an order of the nodes.
+func (p *packer) places(done packing, order nodeOrder) []int {
 	nodes := make([]int, len(p.gang.Members))
 	for rank, m := range p.gang.Members {
 		if nodes[rank] = -1; m.Placed {
@@ -167,13 +181,7 @@ func (p *packer) places(done packing, near bool) []int {
 			continue
 		}
 		before := nodes[(ranks[0]+len(nodes)-1)%len(nodes)]
-		slices.SortFunc(piles, func(x, y pile) int {
-			nearer := 0
-			if near && before >= 0 {
-				nearer = cmp.Compare(p.meeting(before, y.node), p.meeting(before, x.node))
-			}
-			return cmp.Or(nearer, cmp.Compare(p.lay.leaves[x.node], p.lay.leaves[y.node]))
-		})
+		slices.SortFunc(piles, func(x, y pile) int { return order(before, x.node, y.node) })
 		for _, s := range piles {
 			for _, rank := range ranks[:s.count] {
 				nodes[rank] = s.node
