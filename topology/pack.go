@@ -59,7 +59,7 @@ func (a *ask) packed() (plan, bool, error) {
 
 // best packs the vertex in several ways and returns the plan that costs least, the first of equal ones.
 func (p *packer) best(v int) (plan, bool) {
-	cheapest, least := plan{}, int64(math.MaxInt64)
+	cheapest, least, weights := plan{}, int64(math.MaxInt64), p.weights()
 	for _, reuse := range []int{0, len(p.lay.ladder), len(p.lay.ladder) + 1} {
 		p.reuse = reuse
 		done := p.pack(v)
@@ -68,7 +68,7 @@ func (p *packer) best(v int) (plan, bool) {
 		}
 		for _, order := range []nodeOrder{p.byLeaf, p.byNearness} {
 			next := plan{nodes: p.places(done, order), least: make([]int, len(p.lay.ladder)+1)}
-			if _, cost := p.cost(next, p.weights()); cost < least {
+			if _, cost := p.cost(next, weights); cost < least {
 				cheapest, least = next, cost
 			}
 		}
@@ -159,7 +159,7 @@ type nodeOrder func(before, x, y int) int
 // byLeaf is the order of the tree.
 func (p *packer) byLeaf(_, x, y int) int { return cmp.Compare(p.lay.leaves[x], p.lay.leaves[y]) }
 
-// byNearness continues where the rank before is, which is cheapest for a ring if few kinds are divided.
+// byNearness continues where the rank before is.
 func (p *packer) byNearness(before, x, y int) int {
 	if before < 0 {
 		return p.byLeaf(before, x, y)
@@ -201,7 +201,8 @@ func (p *packer) meeting(a, b int) int {
 	return v
 }
 
-// bound takes each level alone: the kind that needs most domains there.
+// bound completes a plan with the fewest domains of each level that any plan uses, and with the cost of these. It takes
+// each level alone: the kind that needs most domains there.
 func (p *packer) bound(answer *plan) {
 	for i := range p.kinds {
 		alone := *p.ask

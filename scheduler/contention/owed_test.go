@@ -65,22 +65,22 @@ func TestLease_GainsFromAllEndsOfARound(t *testing.T) {
 	}
 }
 
-// From 01:05 on the gang leases n1 and n3, which is free. At 01:10 an urgent job takes n3 until 03:10, in the round in
-// which a unit ends that was expected at 03:00. Its half of n4 is of no use to the gang, but the round allows an
-// earlier place: n1 and n2, which the gang was promised at first.
+// The gang is promised n1 and n2 by 03:00. At 01:05 n3 becomes free, and at 01:06 n4; an urgent job takes n3 until 02:00,
+// and the gang leases n1 and n4 from 01:40 on. At 01:10 an urgent job takes n4 until 02:30, in the round in which a unit
+// ends that was expected later. That is within the promise, but n1 and n3 are free at 02:00.
 func TestLease_LooksForAnotherPlaceThanOneThatWasTaken(t *testing.T) {
-	urgent := waitingJob("urgent", 1, 8)
-	urgent.Arrives, urgent.Priority, urgent.Runs, urgent.Says = hour+10*minute, 2, 2*hour, 2*hour
-	p := end(t, contentiontest.Scene{Cliques: 1, Nodes: 4, GPUs: 8, Jobs: []contentiontest.Job{
+	p := end(t, contentiontest.Scene{Cliques: 1, Nodes: 5, GPUs: 8, Jobs: []contentiontest.Job{
 		runningJob("a", 0, 8, hour+40*minute, hour+40*minute),
-		runningJob("b", 1, 8, hour+80*minute, hour+80*minute),
-		runningJob("c", 2, 8, 3*hour, hour+5*minute),
-		runningJob("d", 3, 4, 3*hour, hour+10*minute),
-		runningJob("service", 3, 4, 0, contention.None),
+		runningJob("b", 1, 8, 3*hour, 3*hour),
+		runningJob("c", 2, 8, 4*hour, hour+5*minute),
+		runningJob("d", 3, 8, 4*hour, hour+6*minute),
+		runningJob("e", 4, 4, 4*hour, hour+10*minute),
+		runningJob("service", 4, 4, 0, contention.None),
 		waitingJob("gang", 2, 8),
-		urgent,
+		urgentJob("urgent-1", hour+6*minute, 2*hour),
+		urgentJob("urgent-2", hour+10*minute, 2*hour+30*minute),
 	}}, arrivals())
-	if !logged(p, "01:10:00 gang leases n1-n2") {
+	if !logged(p, "01:10:00 gang leases n1 n3, closed from 02:00:00") {
 		t.Errorf("the gang waits for the place that was taken\n%s", last(p.Log))
 	}
 }
@@ -88,14 +88,12 @@ func TestLease_LooksForAnotherPlaceThanOneThatWasTaken(t *testing.T) {
 // From 01:05 on the gang leases n1 and n3, which is free. At 01:10 an urgent job takes n3 until 03:10, and no unit ends
 // then. The gang was promised n1 and n2 by 02:20, and they are still to be had.
 func TestLease_KeepsItsPromiseElsewhere(t *testing.T) {
-	urgent := waitingJob("urgent", 1, 8)
-	urgent.Arrives, urgent.Priority, urgent.Runs, urgent.Says = hour+10*minute, 2, 2*hour, 2*hour
 	p := end(t, contentiontest.Scene{Cliques: 1, Nodes: 3, GPUs: 8, Jobs: []contentiontest.Job{
 		runningJob("a", 0, 8, hour+40*minute, hour+40*minute),
 		runningJob("b", 1, 8, hour+80*minute, hour+80*minute),
 		runningJob("c", 2, 8, 3*hour, hour+5*minute),
 		waitingJob("gang", 2, 8),
-		urgent,
+		urgentJob("urgent", hour+10*minute, 3*hour+10*minute),
 	}}, arrivals())
 	if !logged(p, "01:10:00 gang leases n1-n2") {
 		t.Errorf("the gang is told a later start than was promised\n%s", last(p.Log))
@@ -139,5 +137,12 @@ func runningJob(name string, node, gpus int, says, until int64) contentiontest.J
 func waitingJob(name string, members, gpus int) contentiontest.Job {
 	j := contentiontest.Job{Name: name, Arrives: hour, Members: members, GPUs: gpus, Runs: hour}
 	j.Says, j.Certainty = hour, contention.Certain
+	return j
+}
+
+// urgentJob needs a node at once, from one instant until another.
+func urgentJob(name string, from, until int64) contentiontest.Job {
+	j := waitingJob(name, 1, 8)
+	j.Arrives, j.Priority, j.Runs, j.Says = from, 2, until-from, until-from
 	return j
 }

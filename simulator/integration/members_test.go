@@ -195,9 +195,8 @@ func newPlainGang(t *testing.T) plainGang {
 		pods: shared.Client.CoreV1().Pods(namespace), groups: shared.Client.SchedulingV1beta1().PodGroups(namespace),
 	}
 	t.Cleanup(func() {
-		background := metav1.DeletePropagationBackground
 		err := g.pods.DeleteCollection(context.WithoutCancel(t.Context()),
-			metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
 		if err != nil {
 			t.Error(err)
 		}
