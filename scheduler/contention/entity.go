@@ -133,6 +133,7 @@ func (e *Entity) lane() laneKey {
 		preemptible: e.Preemptible,
 		never:       e.NeverPreempts,
 		apart:       e.apart || e.RunTime <= 0 && e.wishesNothing(),
+		together:    ofPolicy,
 	}
 	if e.Preemptible {
 		key.grace = e.Grace

@@ -16,10 +16,12 @@ type laneKey struct {
 	preemptible, never, apart   bool
 	// grace is that of a preemptible entity: it decides whether a lease can be left in time.
 	grace int64
-	// together is that of the entity's own discipline, 0 for the policy's: it decides whether the entity waits for one
-	// domain.
+	// together is that of the entity's own discipline, or ofPolicy: it decides whether the entity waits for one domain.
 	together int64
 }
+
+// ofPolicy stands for the policy's percentage of togetherness, whatever it is.
+const ofPolicy = -1
 
 // lane is the entities of one question, in order.
 type lane struct {
