@@ -30,11 +30,12 @@ type candidateDomain struct {
 	// least is a lower bound of the cost, cheapest[i] the least cost of any of victims[i:].
 	least    int64
 	cheapest []int64
-	// path are the victims chosen, cost and held theirs.
-	path []int
-	cost int64
-	held int
-	best choice
+	// path are the victims chosen, cost and held theirs; costs[i] is the cost of path[:i].
+	path  []int
+	costs []int64
+	cost  int64
+	held  int
+	best  choice
 	// winner is set if best is the best of all candidate domains so far.
 	winner bool
 	// alone is the question put to these nodes only; at maps them to its ledger.

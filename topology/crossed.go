@@ -1,6 +1,11 @@
 package topology
 
-import "github.com/lockstep-project/lockstep/topology/knapsack"
+import (
+	"iter"
+	"slices"
+
+	"github.com/lockstep-project/lockstep/topology/knapsack"
+)
 
 // crossed decides when accelerator domains cross those of the network. No single tree has both whole, so each layout
 // makes a plan with all weights, though it cuts the other's domains; the cheaper one in truth is taken. The bound is
@@ -17,7 +22,7 @@ func (a *ask) crossed(ls *layouts) (plan, bool, error) {
 	for i := range ls.all {
 		lay := &ls.all[i]
 		parts, low := a.parts(ls, lay), int64(knapsack.Never)
-		for _, part := range parts {
+		for part := range parts {
 			if least, ok := part.alone(ls, lay, home); ok {
 				low = min(low, least)
 			}
@@ -29,7 +34,7 @@ func (a *ask) crossed(ls *layouts) (plan, bool, error) {
 		if home != nil && home != lay {
 			continue
 		}
-		for _, part := range parts {
+		for part := range parts {
 			s := newSolver(part, lay, a.weights(), part.rules)
 			c, ok := s.best()
 			if !ok {
@@ -91,20 +96,36 @@ func (a *ask) alone(ls *layouts, lay, home *layout) (int64, bool) {
 }
 
 // parts returns the questions to ask of a layout: the ask itself or, if the layout cuts the required level's domains,
-// one for each of these with all other nodes barred.
-func (a *ask) parts(ls *layouts, lay *layout) []*ask {
+// one for each of these with all other nodes barred. Domains without room for all members are left out. A part is as large as
+// the fleet, so they are made one at a time.
+func (a *ask) parts(ls *layouts, lay *layout) iter.Seq[*ask] {
 	whole := ls.holding(a.rules.required)
-	if a.rules.required < 0 || whole == lay {
-		return []*ask{a}
-	}
-	var parts []*ask
-	at := whole.position(a.rules.required)
-	for _, u := range whole.vertices {
-		if u.level == at && a.runsIn(whole.nodes[u.first:u.last]) {
-			parts = append(parts, a.within(whole.nodes[u.first:u.last]))
+	return func(yield func(*ask) bool) {
+		if a.rules.required < 0 || whole == lay {
+			yield(a)
+			return
+		}
+		at := whole.position(a.rules.required)
+		for _, u := range whole.vertices {
+			nodes := whole.nodes[u.first:u.last]
+			if u.level == at && a.runsIn(nodes) && a.mayHold(nodes) && !yield(a.within(nodes)) {
+				return
+			}
 		}
 	}
-	return parts
+}
+
+// mayHold reports whether the nodes have room for the members of each kind, if it were alone.
+func (a *ask) mayHold(nodes []int) bool {
+	return !slices.ContainsFunc(a.kinds, func(k kind) bool {
+		missing := len(k.ranks)
+		for _, node := range nodes {
+			if !k.barred(node) && missing > 0 {
+				missing -= k.room(a.ledger.Free[node])
+			}
+		}
+		return missing > 0
+	})
 }
 
 // runsIn reports whether all running members are on the nodes.

@@ -20,7 +20,7 @@ type Running struct {
 	End int64
 }
 
-// EndUnknown is the end of a gang that is not expected to end.
+// EndUnknown is the End of a gang without a known end. Reserve takes such a gang to stay for ever.
 const EndUnknown = math.MaxInt64
 
 // Held is the room that a running gang takes on a node; Free no longer holds it. A gang may hold several things on one
@@ -48,7 +48,7 @@ func (e Eviction) Optimal() bool { return e.Cost == e.Bound }
 // placement costs least, then the first domain and the lowest indexes. Only the cost is proven (see Eviction.Bound); of
 // very many equal sets not all are evaluated.
 //
-// The shortfall is that of the ledger after all of them have left. The gang itself must not be among the running ones.
+// The shortfall is that of the ledger after all running gangs have left. The gang itself must not be among them.
 func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
 	a, err := newLeast(l, g)
 	if err != nil {
@@ -73,19 +73,43 @@ func Evict(l Ledger, g Gang, running []Running) (Eviction, *Shortfall, error) {
 	} else {
 		h.run()
 	}
-	everybody := h.everybody()
+	allVictims := h.allVictims()
 	if h.best.found {
 		p, short, err := Place(l.freed(running, h.best.victims), g)
 		if short == nil && err == nil {
-			return Eviction{h.best.victims, h.best.cost, min(h.bound, h.best.cost), p}, nil, nil
+			found := h.best
+			if h.effort.nodes <= 0 { // not each of them was tried to stay
+				found = h.needed(found, p)
+			}
+			return Eviction{found.victims, found.cost, min(h.bound, found.cost), p}, nil, nil
 		}
 	}
 	// With no departure enough, this is the reason. (A packing of many kinds may fit here for all that.)
-	p, short, err := Place(l.freed(running, everybody.victims), g)
+	p, short, err := Place(l.freed(running, allVictims.victims), g)
 	if short != nil || err != nil {
 		return Eviction{}, short, err
 	}
-	return Eviction{everybody.victims, everybody.cost, 0, p}, nil, nil
+	needed := h.needed(allVictims, p)
+	return Eviction{needed.victims, needed.cost, 0, p}, nil, nil
+}
+
+// needed returns the victims that hold something on the nodes of the gang's placement: the others need not leave. Spares are other nodes, and
+// have to stay free as well.
+func (h *victimSearch) needed(c choice, p Placement) choice {
+	if h.rules.spares >= 0 {
+		return c
+	}
+	used := make([]bool, len(h.ledger.Free))
+	for _, node := range p.Nodes {
+		used[node] = true
+	}
+	var out choice
+	for _, i := range c.victims {
+		if slices.ContainsFunc(h.running[i].Holds, func(held Held) bool { return used[held.Node] }) {
+			out.victims, out.cost = append(out.victims, i), addCosts(out.cost, h.running[i].Cost)
+		}
+	}
+	return out
 }
 
 // checkRunning returns the first fault of the running gangs.
@@ -356,8 +380,8 @@ func (h *victimSearch) settle(g *candidateDomain, before []*candidateDomain) {
 	}
 }
 
-// everybody returns the choice of all victims.
-func (h *victimSearch) everybody() choice {
+// allVictims returns the choice of all victims.
+func (h *victimSearch) allVictims() choice {
 	c := choice{found: true}
 	for i, r := range h.running {
 		c.victims = append(c.victims, i)

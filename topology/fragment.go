@@ -30,7 +30,7 @@ func (f Fragment) Fraction() float64 {
 // Fragmentation measures how broken up the free room of a ledger is for members of a shape, per level of the tree,
 // outermost first, and then for nodes. A gang with more members than an empty domain could hold is placed there in
 // segments; without Total that limit is the most that any domain of the level holds now. A node that lacks a level's
-// label counts as in Use.
+// label counts as described at Use.
 //
 // Shares without members or weight are ignored, and so are nodes beyond the end of the given slices. Members that take
 // nothing have no places.
@@ -123,7 +123,7 @@ func Largest(l Ledger, g Gang) (int, error) {
 		lay = ls.holding(r.required)
 	}
 	largest := 0
-	for _, part := range a.parts(ls, lay) {
+	for part := range a.parts(ls, lay) {
 		s := newSolver(part, lay, a.weights(), part.rules)
 		for v, u := range lay.vertices {
 			if u.level == s.required {

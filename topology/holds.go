@@ -40,18 +40,28 @@ func (h *holder) holds(v int) (int, missing) {
 	}
 	s := h.solver
 	if m, _ := s.mixerOf(v); m.Layers().Count() == 1 && s.placed == nil {
-		n := s.members(v, min(int(s.units[v]), s.mostUnits(v)), 0)
+		n := s.members(v, s.bounded(v, min(int(s.units[v]), s.mostUnits(v)), 0), 0)
 		return n, missing{from: n}
 	}
 	best, lacking := -1, missing{}
 	for layer := range s.many.Count() {
-		if n := min(s.holds(v, layer), s.mostUnits(v)); n >= 0 {
+		if n := s.bounded(v, min(s.holds(v, layer), s.mostUnits(v)), layer); n >= 0 {
 			if total := s.members(v, n, layer) - s.count(s.placed, v); total > best {
 				best, lacking = total, h.lack(v, n, layer)
 			}
 		}
 	}
 	return min(max(best, 0)+all-h.waiting(), all), lacking
+}
+
+// bounded bounds the units in a vertex by the rules of the domains around it, which then hold the whole gang.
+func (s *solver) bounded(v, units, layer int) int {
+	for w := s.lay.vertices[v].parent; w >= 0; w = s.lay.vertices[w].parent {
+		if s.inSegments(w) == s.inSegments(v) {
+			units = min(units, max(s.limit(w, layer), 0))
+		}
+	}
+	return units
 }
 
 // mostUnits returns the number of units to place in the vertex.

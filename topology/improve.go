@@ -2,10 +2,12 @@ package topology
 
 import "slices"
 
-// The bounds of improve's time: pairs of ranks that are compared, and rounds over them.
+// The bounds of improve's time.
 const (
+	// mostSwapped is the largest number of members of a kind for which all pairs are compared.
 	mostSwapped = 256
-	mostRounds  = 8
+	// mostRounds is the largest number of rounds over the pairs of a kind.
+	mostRounds = 8
 )
 
 // improve lets members of one kind trade places while that makes a ring or a chain cheaper. Fresh gangs of one kind have

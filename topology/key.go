@@ -15,9 +15,10 @@ const (
 	AnnotationSegmentEqual = "lockstep.dev/segment-equal"
 	// AnnotationSpreadTopology names the level over which members are spread.
 	AnnotationSpreadTopology = "lockstep.dev/spread-topology"
-	// AnnotationSpreadMax is the most members that one domain of the spread level may hold.
+	// AnnotationSpreadMax is the most segments that one domain of the spread level may hold; members without segments.
 	AnnotationSpreadMax = "lockstep.dev/spread-max"
-	// AnnotationSpares is the number of nodes of each domain that the gang leaves unused.
+	// AnnotationSpares is the number of nodes that the gang leaves unused in each domain of the segment level, else the
+	// required level, else the preferred level.
 	AnnotationSpares = "lockstep.dev/spares"
 	// AnnotationMaxPerNode is the most members of the gang on one node.
 	AnnotationMaxPerNode = "lockstep.dev/max-per-node"

@@ -73,11 +73,11 @@ func (s *solver) addCapacity(v int, more []int32) {
 
 func (s *solver) limitCapacity(v int, limit func(v, layer int) int) {
 	for e, n := range s.layerCapacity[v] {
-		allowed := limit(v, e)
+		least := -1
 		if e == 0 {
-			allowed = max(allowed, 0)
+			least = 0
 		}
-		s.layerCapacity[v][e] = max(min(n, int32(allowed)), -1)
+		s.layerCapacity[v][e] = max(min(n, int32(max(limit(v, e), least))), -1)
 	}
 }
 

@@ -30,7 +30,8 @@ type packer struct {
 	// slots[kind][v] is the number of members of a kind alone that the vertex holds.
 	slots [][]int
 	// The rest changes while one vertex is packed: the remaining slots, the vertices that hold members already (using
-	// them again costs no further domain), and the remaining capacity of nodes that hold some.
+	// them again costs no further domain), and the remaining capacity of nodes that hold some. Of left and touched only what
+	// is below that vertex is set: there may be as many vertices to pack as there are nodes.
 	left    [][]int
 	touched []bool
 	taken   map[int]Capacity
@@ -98,8 +99,9 @@ func newPacker(a *ask) *packer {
 				slots[u.parent] += slots[v]
 			}
 		}
-		p.slots = append(p.slots, slots)
+		p.slots, p.left = append(p.slots, slots), append(p.left, make([]int, len(slots)))
 	}
+	p.touched = make([]bool, len(p.lay.vertices))
 	return p
 }
 
@@ -237,11 +239,12 @@ func (p *packer) pack(v int) packing {
 }
 
 func (p *packer) try(root int, order []int) packing {
-	p.left = make([][]int, len(p.slots))
+	end := p.lay.vertices[root].end
 	for k, slots := range p.slots {
-		p.left[k] = slices.Clone(slots)
+		copy(p.left[k][root:end], slots[root:end])
 	}
-	p.touched, p.taken = make([]bool, len(p.lay.vertices)), make(map[int]Capacity)
+	clear(p.touched[root:end])
+	p.taken = make(map[int]Capacity)
 	for node := range p.placedOn {
 		p.touch(node)
 	}

@@ -166,9 +166,8 @@ func (r Reservation) AdmitAt(l Ledger, running []Running, of Passer, head Gang) 
 	return p, nil, nil // nothing of it waits for a place
 }
 
-// Outside places a gang that wants to start before the head where nothing is reserved. It is for a reservation without
-// a known instant: Admit lets pass gangs that have ended by then, and others only as far as there is room beside the
-// head when all others have left; without an instant, that would be all gangs that arrive, one after another.
+// Outside places a gang that wants to start before the head on nodes that are not reserved. It is for a reservation
+// without a known instant: there Admit would let every gang pass, one after another.
 func (r Reservation) Outside(l Ledger, head, c Gang) (Placement, *Shortfall, error) {
 	return outside(l, r.reserved(l, head), head, c)
 }

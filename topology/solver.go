@@ -305,7 +305,7 @@ func (s *solver) limitMembers(v, layer int) int {
 	level, limit := s.lay.vertices[v].level, most
 	small := s.few.Sum(layer % s.few.Count())
 	if level == s.spread && s.segment < 0 {
-		limit = s.gang.Spread.Max - s.count(s.placed, v) - small
+		limit = min(limit, s.gang.Spread.Max-s.count(s.placed, v)-small)
 	}
 	if level == s.spares && s.fit != nil {
 		limit = min(limit, int(s.fit[v])-s.gang.Spares.Nodes-small)
@@ -321,7 +321,7 @@ func (s *solver) limitSegments(v, layer int) int {
 		short = 1
 	}
 	if level == s.spread {
-		limit = s.gang.Spread.Max - s.count(s.running, v) - short
+		limit = min(limit, s.gang.Spread.Max-s.count(s.running, v)-short)
 	}
 	if level == s.spares && s.fit != nil {
 		nodes := int(s.fit[v]) - s.gang.Spares.Nodes - s.few.Sum(layer%s.few.Count()) - short*len(s.segments.short)

@@ -2,11 +2,11 @@ package topology
 
 import "strconv"
 
-// Span is between how many nodes an elastic gang trains.
+// Span is the number of nodes with which an elastic gang trains: at least Least, at most Most.
 type Span struct{ Least, Most int }
 
-// SpanOf reads the span off the annotations of a PodGroup, false for a gang of one size. The controller writes both bounds; of a group on which they are not
-// two numbers of 32 bits with 1 ≤ Least ≤ Most, nothing is believed.
+// SpanOf reads the span from the annotations of a PodGroup; false for a gang of one size. Both annotations have to be
+// 32-bit integers with 1 ≤ Least ≤ Most, as the controller writes them; otherwise both are ignored.
 func SpanOf(annotations map[string]string) (Span, bool) {
 	least, err := strconv.ParseInt(annotations[AnnotationMinNodes], 10, 32)
 	if err != nil {

@@ -128,7 +128,7 @@ func (t *Tree) tori() []*torus {
 	return t.allTori
 }
 
-// shapes describes the tori for people.
+// describe lists the names and sizes of tori for a message.
 func describe(all []*torus) string {
 	parts := make([]string, len(all))
 	for i, t := range all {

@@ -246,20 +246,23 @@ func (g *candidateDomain) search(from int) {
 
 func (g *candidateDomain) take(i int) {
 	g.shift(&g.low, i, 1)
+	g.push(i)
+}
+
+// push adds a victim to the path. Costs are stacked: one that has reached the greatest cannot be subtracted from.
+func (g *candidateDomain) push(i int) {
 	g.path = append(g.path, i)
+	g.costs = append(g.costs, g.cost)
 	g.cost = addCosts(g.cost, g.victims[i].cost)
 	g.held += g.victims[i].held
 }
 
 func (g *candidateDomain) untake() {
-	i := g.path[len(g.path)-1]
-	g.shift(&g.low, i, -1)
-	g.path = g.path[:len(g.path)-1]
-	g.held -= g.victims[i].held
-	g.cost = 0
-	for _, i := range g.path {
-		g.cost = addCosts(g.cost, g.victims[i].cost)
-	}
+	last := len(g.path) - 1
+	g.shift(&g.low, g.path[last], -1)
+	g.held -= g.victims[g.path[last]].held
+	g.cost = g.costs[last]
+	g.path, g.costs = g.path[:last], g.costs[:last]
 }
 
 // offer records the chosen victims if they are the best of the candidate domain so far.
@@ -327,13 +330,14 @@ func (g *candidateDomain) fill() {
 	for _, i := range g.path {
 		taken[i] = true
 	}
-	wait := 0
+	wait, short := 0, len(g.path)
 	for i := range g.victims {
 		if wait <= 0 && g.low.enough() {
 			if g.fits(&g.low) {
+				g.shorten(short)
 				return
 			}
-			wait = len(g.path) / 2
+			wait, short = len(g.path)/2, len(g.path)
 		}
 		if !taken[i] {
 			g.take(i)
@@ -342,22 +346,46 @@ func (g *candidateDomain) fill() {
 	}
 }
 
+// shorten returns from a path that suffices to the first part of it that does, where so many victims are too many to be tried one
+// by one (see trim): the last step of fill may have been a third of the path. The first short victims do not suffice.
+func (g *candidateDomain) shorten(short int) {
+	if g.countable() || len(g.path)*len(g.nodes) <= g.effort.nodes {
+		return
+	}
+	for short+1 < len(g.path) && g.effort.nodes > 0 {
+		rest := slices.Clone(g.path[(short+len(g.path))/2:])
+		for range rest {
+			g.untake()
+		}
+		if g.fits(&g.low) {
+			continue
+		}
+		short = len(g.path)
+		for _, i := range rest {
+			g.take(i)
+		}
+	}
+}
+
 // trim removes the chosen victims that are not needed, the dearest first, and offers the others.
 func (g *candidateDomain) trim() {
 	dearest := slices.Clone(g.path)
 	slices.SortStableFunc(dearest, func(a, b int) int { return cmp.Compare(g.victims[b].cost, g.victims[a].cost) })
-	kept := slices.Clone(g.path)
+	stays := make([]bool, len(g.victims))
 	for _, i := range dearest {
 		if g.effort.nodes <= 0 {
 			break
 		}
 		g.shift(&g.low, i, -1)
-		if g.fits(&g.low) {
-			kept = slices.DeleteFunc(kept, func(j int) bool { return j == i })
+		if stays[i] = g.fits(&g.low); !stays[i] {
+			g.shift(&g.low, i, 1)
 		}
-		g.shift(&g.low, i, 1)
-		if !slices.Contains(kept, i) {
-			g.retake(kept)
+	}
+	path := g.path
+	g.path, g.costs, g.cost, g.held = nil, nil, 0, 0
+	for _, i := range path {
+		if !stays[i] {
+			g.push(i)
 		}
 	}
 	g.offer()
