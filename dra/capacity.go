@@ -12,9 +12,10 @@ type Question struct {
 	Ledger topology.Ledger
 	Gang   topology.Gang
 	// Kinds is the number of different demands that compete. With one, and Wide unset, the numbers are exact; else they
-	// are upper bounds, and Confirm on the planned nodes decides.
+	// are upper bounds, and the assignment of devices on the planned nodes decides.
 	Kinds int
-	Wide  bool
+	// Wide is set if devices that a demand could use reach several nodes.
+	Wide bool
 	// Unknown are the nodes, in the tree's order, for which the search was cut off.
 	Unknown []string
 }

@@ -30,8 +30,8 @@ func (n *names) number(text []byte) uint32 {
 	return n.next
 }
 
-// mostKept is the largest number of remembered values of a kind: far more than a cluster has at a time, and bounded as
-// it changes.
+// mostKept is the largest number of remembered values of a kind that need few bytes each: with 16,000 nodes, enough for
+// the looks of 16 lenses.
 const mostKept = 1 << 18
 
 // remember adds to a map, which starts afresh when it has become too large.
@@ -40,6 +40,31 @@ func remember[K comparable, V any](m map[K]V, key K, value V) {
 		clear(m)
 	}
 	m[key] = value
+}
+
+// mostRecent is the number of values after which those that are not used meanwhile may be forgotten.
+const mostRecent = 512
+
+// recent remembers values that need much memory each: those used last, fewer than 2*mostRecent. A value that is used
+// again and again is never forgotten.
+type recent[K comparable, V any] struct{ used, before map[K]V }
+
+func (r *recent[K, V]) get(key K) (V, bool) {
+	value, known := r.used[key]
+	if known {
+		return value, true
+	}
+	if value, known = r.before[key]; known {
+		r.put(key, value)
+	}
+	return value, known
+}
+
+func (r *recent[K, V]) put(key K, value V) {
+	if r.used == nil || len(r.used) >= mostRecent {
+		r.used, r.before = map[K]V{}, r.used
+	}
+	r.used[key] = value
 }
 
 // look holds the inputs from which a class was computed. Everything in it is compared by address: nothing of it ever
@@ -90,9 +115,13 @@ func (k look) same(l *Ledger) bool {
 	return true
 }
 
+// mostSeen is the largest number of remembered views of one pool: a cluster's demands read few sets of attributes.
+const mostSeen = 32
+
 // seen returns the numbers of the pool and of its devices as the lens shows them, the pool's first.
 func (f *Fitter) seen(p *pool, through *lens) []uint32 {
-	if ids := p.seen[through]; ids != nil {
+	read := through.among(p.names)
+	if ids := p.seen[read]; ids != nil {
 		return ids
 	}
 	ids := make([]uint32, 0, len(p.devices)+1)
@@ -102,7 +131,10 @@ func (f *Fitter) seen(p *pool, through *lens) []uint32 {
 		text = d.appendText(text[:0], through)
 		ids = append(ids, f.devices.number(text))
 	}
-	p.seen[through] = ids
+	if len(p.seen) >= mostSeen {
+		clear(p.seen)
+	}
+	p.seen[read] = ids
 	return ids
 }
 

@@ -24,12 +24,12 @@ func (f *Fitter) Demand(lookup ClassLookup, claims ...*resourcev1.ResourceClaim)
 		}
 	}
 	key := keyOf(claims, found)
-	t := f.terms[key]
-	if t == nil {
+	t, known := f.terms.get(key)
+	if !known {
 		f.asked++
 		t = f.compile(claims, found)
 		t.number = f.asked
-		remember(f.terms, key, t)
+		f.terms.put(key, t)
 	}
 	d.Fault = t.fault
 	d.terms = t
@@ -127,21 +127,28 @@ func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) *ter
 	return t
 }
 
+// mostRead is the largest number of names of a lens. One that reads more reads everything.
+const mostRead = 256
+
 // lens returns the one lens that reads this.
 func (f *Fitter) lens(read *lens) *lens {
-	text := read.text()
-	if f.lenses[text] == nil {
-		remember(f.lenses, text, read)
+	if len(read.names) > mostRead {
+		read = &lens{everything: true}
 	}
-	return f.lenses[text]
+	text := read.text()
+	if known, ok := f.lenses.get(text); ok {
+		return known
+	}
+	f.lenses.put(text, read)
+	return read
 }
 
 // reading caches the lenses of expressions: computing one takes as long as compiling the expression.
 func (f *Fitter) reading(compiled cel.CompilationResult) *lens {
-	l := f.readings[compiled.Expression]
-	if l == nil {
+	l, known := f.readings.get(compiled.Expression)
+	if !known {
 		l = reading(compiled)
-		remember(f.readings, compiled.Expression, l)
+		f.readings.put(compiled.Expression, l)
 	}
 	return l
 }

@@ -130,6 +130,45 @@ func TestFit_BudgetEndsAsUnknown(t *testing.T) {
 	}
 }
 
+// TestFit_SharesOfSeveralCapacities: requests that draw unequally on two capacities of one device fit together, more of
+// them than of any one alone.
+func TestFit_SharesOfSeveralCapacities(t *testing.T) {
+	gpu := resourcev1.Device{
+		Name: "gpu-0", AllowMultipleAllocations: new(true),
+		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"numa": {IntValue: new(int64(0))}},
+		Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{
+			"memory": {Value: resource.MustParse("80")}, "cores": {Value: resource.MustParse("80")},
+		},
+	}
+	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
+		Driver: "gpu.example", NodeName: new("n0"), Devices: []resourcev1.Device{gpu},
+		Pool: resourcev1.ResourcePool{Name: "n0", ResourceSliceCount: 1},
+	}}
+	fleet := dra.Fleet{
+		Inventory: dra.NewInventory([]*resourcev1.ResourceSlice{slice}, node("n0")), Ledger: dra.NewLedger(),
+	}
+	for name, lines := range map[string][]string{
+		"plain":   {"a 1 any", "b 1 any", "c 1 any"},
+		"aligned": {"a 1 any", "b 1 any", "c 1 any", "match gpu.example/numa: a b c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted := claim("shares", lines...)
+			for i, draws := range [][2]string{{"30", "10"}, {"30", "10"}, {"10", "30"}} {
+				wanted.Spec.Devices.Requests[i].Exactly.Capacity = &resourcev1.CapacityRequirements{
+					Requests: map[resourcev1.QualifiedName]resource.Quantity{
+						"memory": resource.MustParse(draws[0]), "cores": resource.MustParse(draws[1]),
+					},
+				}
+			}
+			f := dra.NewFitter(dra.DefaultFeatures(), 0)
+			d := f.Demand(func(name string) *resourcev1.DeviceClass { return deviceClass(name) }, wanted)
+			if fit, err := f.Fit(t.Context(), fleet, "n0", d); err != nil || fit.Pods != 1 {
+				t.Errorf("%+v, %v", fit, err)
+			}
+		})
+	}
+}
+
 // fabric is three nodes of the first clique, two of the second, each with one GPU tray of the sample.
 func fabric(t *testing.T) ([]*resourcev1.ResourceSlice, []*corev1.Node) {
 	t.Helper()
@@ -178,22 +217,22 @@ func TestSharedClaim_PinsTheMembers(t *testing.T) {
 		{
 			"one node's worth of a clique",
 			[]*resourcev1.ResourceClaim{nodesOfDomain(1)},
-			"[{n0 [n0 n2 n4]} {n1 [n1 n3]}] [{" + none + " 1}]",
+			"[{n0 [n0 n2 n4] false} {n1 [n1 n3] false}] [{" + none + " 1}]",
 		},
 		{
 			"two nodes' worth of a clique",
 			[]*resourcev1.ResourceClaim{nodesOfDomain(2)},
-			"[{n0 [n0 n2 n4]}] [{" + full + " 2} {" + none + " 1}]",
+			"[{n0 [n0 n2 n4] false}] [{" + full + " 2} {" + none + " 1}]",
 		},
 		{
 			"a clique and a GPU for all",
 			[]*resourcev1.ResourceClaim{nodesOfDomain(1), claim("g", "gpu 1 gpu.nvidia.com")},
-			"[{n0 [n0]} {n1 [n1]} {n2 [n2]} {n3 [n3]} {n4 [n4]}] [{" + none + " 1}]",
+			"[{n0 [n0 n1 n2 n3 n4] true}] [{" + none + " 1}]",
 		},
 		{
 			"GPUs for all",
 			[]*resourcev1.ResourceClaim{claim("g", "gpu 4 gpu.nvidia.com")},
-			"[{n0 [n0]} {n1 [n1]} {n2 [n2]} {n3 [n3]} {n4 [n4]} {n5 [n5]}] []",
+			"[{n0 [n0 n1 n2 n3 n4 n5] true}] []",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

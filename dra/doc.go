@@ -12,14 +12,15 @@
 //   - A Fitter answers questions. It caches answers by the class of a node, which is all that a demand can read of it,
 //     so that thousands of nodes are evaluated as tens of classes.
 //   - A Fit is the answer: the number of pods, and the reason why the next one does not fit.
-//   - Confirm asks the allocator itself for chosen nodes and returns its results. Nothing is reserved by asking.
+//   - Confirm runs the allocator itself for a node and returns its results. They are assumed in the given ledger only.
 //   - Choices are the devices that a claim shared by all members of a gang could be given, and the nodes that reach each.
 //   - Capacity puts Fits into the numbers of package topology.
 //
 // Use in a scheduler plugin: update one Inventory and one Ledger from the informers (slices as upstream's tracker lists
 // them, DeviceTaintRules applied); read each member's claims with ReadPod; add Capacity's columns to the topology
-// ledger and shapes; plan; Confirm the chosen nodes on a Branch of the ledger; if one refuses, bar it and plan again.
-// For preemption, evaluate the same with Ledger.WithoutClaims(those of the victims).
+// ledger and shapes; plan. The in-tree plugin assigns the devices on the planned nodes; if it refuses one, bar that node
+// and plan again. Where no such plugin runs, as in what-if questions, Confirm assigns them. For preemption, evaluate the
+// same with Ledger.WithoutClaims(those of the victims).
 //
 // An Inventory, a Ledger that is being changed and a Fitter each belong to one goroutine at a time.
 package dra

@@ -7,3 +7,11 @@ func (f *Fitter) Forgetful() *Fitter {
 	n.allocator = &upstream{f.features, f.compiled}
 	return n
 }
+
+// Kept returns the numbers of demands and of pools' views through a lens that are remembered.
+func (f *Fitter) Kept(inv *Inventory) (demands, seen int) {
+	for _, p := range inv.pools {
+		seen += len(p.seen)
+	}
+	return len(f.terms.used) + len(f.terms.before), seen
+}

@@ -49,13 +49,13 @@ type Fitter struct {
 	// classes numbers the descriptions of nodes.
 	classes names
 	// readings caches the attributes that each CEL expression reads, by expression: finding out costs as much as compiling.
-	readings map[string]*lens
+	readings recent[string, *lens]
 	// lenses interns equal sets of attributes, so that demands that read the same attributes share classes of nodes.
-	lenses map[string]*lens
+	lenses recent[string, *lens]
 	// looks caches the class of each node through each lens.
 	looks map[lookAt]look
-	// terms interns equal demands.
-	terms map[string]*terms
+	// terms interns equal demands. Each remembers the devices that its selectors select.
+	terms recent[string, *terms]
 	// asked is the number of different terms so far.
 	asked uint32
 	// fits caches the answers by class and terms.
@@ -83,10 +83,7 @@ func NewFitter(features Features, steps int64) *Fitter {
 		steps:     steps,
 		devices:   names{numbers: map[string]uint32{}},
 		classes:   names{numbers: map[string]uint32{}},
-		readings:  map[string]*lens{},
-		lenses:    map[string]*lens{},
 		looks:     map[lookAt]look{},
-		terms:     map[string]*terms{},
 		fits:      map[fitKey]Fit{},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/dynamic-resource-allocation/cel"
 )
 
@@ -19,12 +20,26 @@ type lens struct {
 	names      map[string]bool
 }
 
-// text is the same for lenses that read the same.
+// text is the same for lenses that read the same, and for no others: no name has a space.
 func (l *lens) text() string {
 	if l.everything {
 		return "*"
 	}
 	return strings.Join(sortedKeys(l.names), " ")
+}
+
+// among is the same for lenses that read the same of these names. Most literals of a selector are values, not names.
+func (l *lens) among(names map[string]bool) string {
+	if l.everything {
+		return "*"
+	}
+	var read []string
+	for _, name := range sortedKeys(l.names) {
+		if names[name] {
+			read = append(read, name)
+		}
+	}
+	return strings.Join(read, " ")
 }
 
 // reads reports whether the attribute or capacity of this name can matter.
@@ -56,10 +71,10 @@ func reading(compiled cel.CompilationResult) *lens {
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.SelectKind:
-			l.names[e.AsSelect().FieldName()] = true
+			l.name(e.AsSelect().FieldName())
 		case ast.LiteralKind:
 			if s, ok := e.AsLiteral().Value().(string); ok {
-				l.names[s] = true
+				l.name(s)
 			}
 		case ast.CallKind:
 			l.everything = l.everything || wanders(e.AsCall(), isMap)
@@ -72,6 +87,14 @@ func reading(compiled cel.CompilationResult) *lens {
 		}
 	}))
 	return l
+}
+
+// name adds a text of an expression if an attribute or a capacity may have it as its name: a C identifier. All else is written by
+// whoever may create a claim, at any length and with any separator.
+func (l *lens) name(text string) {
+	if len(text) <= resourcev1.DeviceMaxIDLength && len(validation.IsCIdentifier(text)) == 0 {
+		l.names[text] = true
+	}
 }
 
 // parts returns the elements of a list; the content of a map or a structure counts as a map.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
@@ -24,16 +25,19 @@ type PodDevices struct {
 	// Demand is the pod's own demand. Its Fault reports the fault of any of the pod's claims.
 	Demand *Demand
 	// Shared are claims without an allocation that other pods may use too, those of the pod's group among them: see
-	// Choices. All pods of the group have the same objects here.
+	// Choices. Their UIDs show which pods use the same one.
 	Shared []*resourcev1.ResourceClaim
 	// Selectors are those of the claims that are allocated already: the pod fits only on nodes that all of them match.
 	Selectors []*corev1.NodeSelector
 }
 
 // ReadPod reads the claims of a pod; group is its PodGroup, nil if it has none or the cluster does not give claims to
-// PodGroups. Claims that are still to be created from a template are read from the template.
-func (f *Fitter) ReadPod(objects Objects, pod *corev1.Pod, group *schedulingv1beta1.PodGroup) PodDevices {
-	r := reader{objects: objects, pod: pod, group: group}
+// PodGroups. Claims that are still to be created from a template are read from the template. alone are the UIDs of named
+// claims that no other pod of the question uses: they belong to the pod's own demand.
+func (f *Fitter) ReadPod(
+	objects Objects, pod *corev1.Pod, group *schedulingv1beta1.PodGroup, alone ...types.UID,
+) PodDevices {
+	r := reader{objects: objects, pod: pod, group: group, alone: alone}
 	for i := range pod.Spec.ResourceClaims {
 		if fault := r.read(&pod.Spec.ResourceClaims[i]); fault != "" {
 			r.found.Demand = &Demand{Fault: fault}
@@ -49,6 +53,7 @@ type reader struct {
 	objects Objects
 	pod     *corev1.Pod
 	group   *schedulingv1beta1.PodGroup
+	alone   []types.UID
 	own     []*resourcev1.ResourceClaim
 	found   PodDevices
 }
@@ -66,7 +71,8 @@ func (r *reader) read(entry *corev1.PodResourceClaim) string {
 		if s := c.Status.Allocation.NodeSelector; s != nil {
 			r.found.Selectors = append(r.found.Selectors, s)
 		}
-	case shared != nil || entry.ResourceClaimName != nil:
+	case slices.Contains(r.own, c): // two entries for one claim
+	case (shared != nil || entry.ResourceClaimName != nil) && !slices.Contains(r.alone, c.UID):
 		if !slices.Contains(r.found.Shared, c) {
 			r.found.Shared = append(r.found.Shared, c)
 		}

@@ -32,8 +32,10 @@ type pool struct {
 	partial  bool
 	counters map[string]map[string]resourcev1.Counter
 	problem  string
-	// seen holds the devices as each lens that was used sees them.
-	seen map[*lens][]uint32
+	// names are those of the devices' attributes and capacities, without their domains.
+	names map[string]bool
+	// seen holds the devices as lenses see them, by the names that a lens reads of these.
+	seen map[string][]uint32
 }
 
 // device is one device of a pool and the nodes that it reaches.
@@ -57,7 +59,10 @@ func newPool(id PoolID, all []*resourcev1.ResourceSlice) *pool {
 	newest := slices.MaxFunc(all, func(a, b *resourcev1.ResourceSlice) int {
 		return cmp.Compare(a.Spec.Pool.Generation, b.Spec.Pool.Generation)
 	}).Spec.Pool.Generation
-	p := &pool{id: id, seen: map[*lens][]uint32{}, counters: map[string]map[string]resourcev1.Counter{}}
+	p := &pool{
+		id: id, names: map[string]bool{}, seen: map[string][]uint32{},
+		counters: map[string]map[string]resourcev1.Counter{},
+	}
 	for _, s := range all {
 		if s.Spec.Pool.Generation == newest {
 			p.slices = append(p.slices, s)
@@ -90,6 +95,12 @@ func (p *pool) add(index int, s *resourcev1.ResourceSlice) {
 			d.reach = deviceReach(d.Device)
 		}
 		p.devices = append(p.devices, d)
+		for name := range d.Attributes {
+			p.names[identifier(string(name))] = true
+		}
+		for name := range d.Capacity {
+			p.names[identifier(string(name))] = true
+		}
 	}
 	for _, set := range s.Spec.SharedCounters {
 		p.counters[set.Name] = set.Counters

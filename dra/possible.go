@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// need is a want as a necessary condition: at least so many devices of these. Where the want has alternatives, it is
-// the least number that any of them needs, of the devices that any of them could use. Every result of the allocator
-// satisfies it.
+// need is a want as a necessary condition: every result of the allocator gives it at least so many of these devices.
 type need struct {
 	*want
 
+	// least is the number of devices that the want needs, of alternatives the smallest number.
 	least int
-	from  []int // indexes of sites
+	// from are the indexes of the sites that the want could use, by one alternative or another.
+	from []int
 	// admin needs take nothing from others.
 	admin   bool
 	derives bool
@@ -30,8 +30,8 @@ type trial struct {
 	needs   []need
 }
 
-// possible returns the rule that excludes the demand on a node in this state, "" if none does. A rule that speaks
-// against it is right; silence promises nothing.
+// possible returns the rule that excludes the demand on a node in this state, "" if none does. The allocator refuses a
+// demand that a rule excludes, and may refuse others.
 func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (string, *trial) {
 	at := &trial{f: f, view: v, terms: t, sites: f.sites(v, l, t.lens)}
 	at.partial = slices.ContainsFunc(v.parts, func(p part) bool { return p.partial })
@@ -203,16 +203,15 @@ func (at *trial) sink(g *flow) func(site int) int {
 	}
 }
 
-// most returns an upper bound of the number of requests that could use the device at once.
+// most returns an upper bound of the number of requests that could use the device at once. They may be of several kinds:
+// of each capacity every one of them draws at least what the most modest option draws.
 func (at *trial) most(s int) int {
 	if !at.f.features.ConsumableCapacity || !at.sites[s].shareable() {
 		return 1
 	}
-	most := 1
+	var options []option
 	for _, w := range at.terms.wants {
-		for _, o := range w.options {
-			most = max(most, at.f.shares(o, at.sites[s]))
-		}
+		options = append(options, w.options...)
 	}
-	return most
+	return max(at.f.shares(at.sites[s], options...), 1)
 }

@@ -356,6 +356,9 @@ func drawDevice(r *rand.Rand, name, pool string) resourcev1.Device {
 	if r.IntN(3) == 0 {
 		d.Capacity = map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": drawCapacity(r)}
 		if r.IntN(2) == 0 {
+			d.Capacity["cores"] = drawCapacity(r)
+		}
+		if r.IntN(2) == 0 {
 			d.AllowMultipleAllocations = new(true)
 		}
 	}
@@ -409,8 +412,9 @@ func (s *scene) take(r *rand.Rand) {
 			case d.AllowMultipleAllocations != nil:
 				result.ShareID = new(types.UID(fmt.Sprint("share", r.Uint64())))
 				if r.IntN(4) > 0 {
-					result.ConsumedCapacity = map[resourcev1.QualifiedName]resource.Quantity{
-						"memory": resource.MustParse("1"),
+					result.ConsumedCapacity = map[resourcev1.QualifiedName]resource.Quantity{}
+					for name := range d.Capacity {
+						result.ConsumedCapacity[name] = resource.MustParse("1")
 					}
 				}
 			}
@@ -493,6 +497,9 @@ func drawRequest(r *rand.Rand) resourcev1.ExactDeviceRequest {
 		e.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
 			"memory": *resource.NewQuantity(1+r.Int64N(3), resource.DecimalSI),
 		}}
+		if r.IntN(2) == 0 {
+			e.Capacity.Requests["cores"] = *resource.NewQuantity(1+r.Int64N(3), resource.DecimalSI)
+		}
 	}
 	return e
 }

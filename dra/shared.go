@@ -16,14 +16,17 @@ import (
 // Choice is one way to serve claims that all members of a gang share: there is one allocation for all of them, so all
 // must be on nodes that reach it.
 type Choice struct {
-	// At is the node for which the allocator makes this choice: Confirm the shared claims there, and then the members.
+	// At is the first node for which the allocator makes this choice.
 	At string
-	// Nodes are those that reach the devices, in order of their names. Devices of one node are reached by it alone.
+	// Nodes are those that reach the devices, in order of their names.
 	Nodes []string
+	// Each is set if each of the nodes serves the claims with devices of its own: all members go to one of them.
+	Each bool
 }
 
 // Choices returns the different choices that the allocator makes for shared claims, read as one demand and evaluated at
-// one node of each class, and the rules for which nodes have none. The error is that of the context.
+// one node of each class, and the rules for which nodes have none. Nodes that serve the claims with devices of their own
+// are one choice, the last one. The error is that of the context.
 func (f *Fitter) Choices(ctx context.Context, fleet Fleet, shared *Demand) ([]Choice, []topology.Rule, error) {
 	s := survey{
 		f: f, fleet: fleet, demand: shared,
@@ -39,7 +42,11 @@ func (f *Fitter) Choices(ctx context.Context, fleet Fleet, shared *Demand) ([]Ch
 		rules = append(rules, topology.Rule{Rule: rule, Nodes: s.rules[rule]})
 	}
 	slices.SortStableFunc(rules, func(a, b topology.Rule) int { return cmp.Compare(b.Nodes, a.Nodes) })
-	return s.choices, rules, nil
+	choices := s.choices
+	if len(s.own) > 0 {
+		choices = append(choices, Choice{At: s.own[0], Nodes: s.own, Each: true})
+	}
+	return choices, rules, nil
 }
 
 // survey visits the nodes one after another.
@@ -53,6 +60,8 @@ type survey struct {
 	asked, made map[string]bool
 	rules       map[string]int
 	choices     []Choice
+	// own are the nodes of local classes.
+	own []string
 }
 
 func (s *survey) ask(ctx context.Context, node string) error {
@@ -71,7 +80,7 @@ func (s *survey) ask(ctx context.Context, node string) error {
 	}
 	c := s.f.classOf(v, s.fleet.Ledger, d.lens)
 	if s.local[c] {
-		s.choices = append(s.choices, Choice{node, []string{node}})
+		s.own = append(s.own, node)
 		return nil
 	}
 	identity := v.identity(c)
@@ -100,7 +109,7 @@ func (s *survey) choose(node string, c class, given []Given) error {
 	}
 	if slices.ContainsFunc(selectors, pins) {
 		s.local[c] = true
-		s.choices = append(s.choices, Choice{node, []string{node}})
+		s.own = append(s.own, node)
 		return nil
 	}
 	if s.made[devices.String()] {
@@ -111,7 +120,7 @@ func (s *survey) choose(node string, c class, given []Given) error {
 	if err != nil {
 		return err
 	}
-	s.choices = append(s.choices, Choice{node, nodes})
+	s.choices = append(s.choices, Choice{At: node, Nodes: nodes})
 	return nil
 }
 

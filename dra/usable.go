@@ -146,19 +146,23 @@ func (f *Fitter) roomy(o option, s site) bool {
 			}
 		}
 	}
-	return f.shares(o, s) > 0
+	return f.shares(s, o) > 0
 }
 
-// shares returns an upper bound of the number of shares of the device that the option could have, 1 if it is not
-// shareable.
-func (f *Fitter) shares(o option, s site) int {
+// shares returns an upper bound of the number of shares of the device that requests of these options could have together,
+// 1 if it is not shareable.
+func (f *Fitter) shares(s site, options ...option) int {
 	most := unlimited
 	for name, c := range s.Capacity {
 		left := c.Value.AsApproximateFloat64()
 		if q, used := s.use.consumed[name]; used {
 			left -= q.AsApproximateFloat64()
 		}
-		if least := leastConsumed(o, name, c); least > 0 {
+		least := math.Inf(1)
+		for _, o := range options {
+			least = min(least, leastConsumed(o, name, c))
+		}
+		if least > 0 {
 			most = min(most, atMost(left, least))
 		}
 	}
