@@ -5,7 +5,7 @@ import "github.com/lockstep-project/lockstep/topology"
 // Action instructs the driver. It is a Placed, Leased, Released, Preempted, Evicted, Waits or Rechecks.
 type Action interface{ action() }
 
-// Placed says that the entity starts at the placement. The driver reports Started when it has, or Refused if it cannot.
+// Placed says that the entity starts at the placement. It stays in the queue until the driver reports Started.
 type Placed struct {
 	ID        ID
 	Gang      topology.Gang

@@ -75,7 +75,8 @@ func (m *Machine) doubtSweeps() {
 	}
 }
 
-// RecountSweep gives one trial more of a sweep its turn: fewer of its gangs may run, or more may, than the last World showed. Its evaluation counts.
+// RecountSweep reports that the number of running gangs of a sweep may have changed since the last World. One more
+// trial gets its turn, and the World of that turn is counted.
 func (m *Machine) RecountSweep(of Sweep) {
 	if w := m.queue.sweep(of.Name); w != nil {
 		m.doubt(w)

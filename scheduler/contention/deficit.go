@@ -31,10 +31,10 @@ type deficit struct {
 	owed []*Lease
 	// demand is the least that a member takes of each resource.
 	demand topology.Capacity
-	// short is, by node, the resource that it has too little of for one member more, none if the node takes no member; left is the amount
-	// that it has of that resource, negative where it owes more.
+	// short is, by node, the resource that limits its members; none for a node that is barred or in no domain.
 	short []uint8
-	left  []int64
+	// left is, by node, the amount of that resource, negative where the node owes more.
+	left []int64
 	// more and need are scratch memory: a node's capacity beyond its free capacity, and its leased capacity.
 	more, need topology.Capacity
 	// domains are the domains of the nodes, -1 for none; nil for one domain.
@@ -43,7 +43,8 @@ type deficit struct {
 	missing []int64
 }
 
-// mostCounted bounds the memory of all deficits. Each takes nine bytes for every node, and each lane has two.
+// mostCounted bounds the counted nodes in the deficits of all lanes, two for each lane. A node takes nine bytes, so the
+// bound is 151 MB. Deficits of leases are not in it.
 const mostCounted = 1 << 24
 
 // longestPause bounds the number of counts that are left out after futile ones.

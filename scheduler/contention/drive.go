@@ -70,8 +70,9 @@ func (m *Machine) Position(id ID) int {
 // Knows reports whether an entity waits.
 func (m *Machine) Knows(id ID) bool { return m.queue.spots[id] != nil }
 
-// Pass lets time pass in which nothing happened, and releases the leases that have expired. Gangs whose start makes no progress are
-// named, and so is the next such instant. Drivers call it at the instant of a Rechecks.
+// Pass advances the time without an event, and releases the leases that have expired. It returns Evicted for each gang
+// whose start makes no progress, and Rechecks with the next instant at which something changes by time alone. Drivers
+// call it at the instant of a Rechecks.
 func (m *Machine) Pass(now int64) []Action {
 	m.advance(now)
 	out := append(m.expire(now), m.stuck(now)...)

@@ -16,7 +16,8 @@ type Entity struct {
 	Question string
 	// RunTime is the longest run time in seconds if that is known, else 0.
 	RunTime int64
-	// Overrun is the chance, in thousandths, that it runs longer than RunTime.
+	// Overrun is the chance, in thousandths, that it runs longer than RunTime. The drivers leave it 0: a predicted run time counts as a
+	// declared one.
 	Overrun int64
 	// Preemptible says that it may be evicted for an entity of higher priority once it runs.
 	Preemptible bool
@@ -61,8 +62,8 @@ type World struct {
 	// Held returns the place of a lease in the ledger's coordinates; it is called for all leases when the coordinates are others
 	// than in the World before. Members on nodes that the ledger does not have are missing.
 	Held func(*Lease) []topology.Held
-	// Owner returns the question of a lease's owner in the ledger's coordinates, false if both cannot be counted together. nil
-	// returns the owner's own.
+	// Owner returns the question of a lease's owner in the ledger's coordinates; false if the ledger cannot count the
+	// demands of the owner and of the evaluated entity together. A nil Owner returns the owner's question unchanged.
 	Owner func(*Lease) (Ask, bool)
 	// Away returns since when a node cannot be used, false if it can be or is not expected back. nil is never.
 	Away func(node int) (since int64, away bool)

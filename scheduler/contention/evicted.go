@@ -10,8 +10,8 @@ import (
 // were evicted since. Older ones are forgotten when the unit is evicted again.
 //
 // An eviction is a Preempted action that names the unit, or a unit of its elastic gang, as a victim: by preemption, or
-// since it passed a lease whose owner starts (basic rule 3b). DECISIONS.md lists the departures that do not count. Their
-// number within a day limits further evictions (Terms.MaxPerDay).
+// because it passed a lease whose owner starts (basic rule 3b). Terms.MaxPerDay limits the evictions within a day.
+// DECISIONS.md lists the departures that do not count as evictions.
 type Evictions struct {
 	// At holds their instants in seconds, ascending.
 	At []int64

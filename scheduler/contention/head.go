@@ -251,8 +251,8 @@ func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Runni
 
 // firmEnds returns the units with a firm end, and those that the owner may evict.
 func (t *turn) firmEnds(w *World, owner *Entity) []topology.Running {
-	if ends, ok := w.Running.firm(w.Now); ok && t.evictsNone(w, owner) {
-		return ends
+	if t.evictsNone(w, owner) {
+		return w.Running.firm(w.Now)
 	}
 	return t.endsOf(w, owner, func(x Expectation) bool { return x.Firm })
 }
@@ -260,8 +260,7 @@ func (t *turn) firmEnds(w *World, owner *Entity) []topology.Running {
 // ends returns the running units by expected end, for an owner: units that it may evict when it needs their place end
 // now, services do not end.
 func (t *turn) ends(w *World, owner *Entity) []topology.Running {
-	ends, ok := w.Running.firm(w.Now)
-	if ok && len(ends) == w.Running.mortal() && t.evictsNone(w, owner) { // all ends are firm
+	if ends := w.Running.firm(w.Now); len(ends) == w.Running.mortal() && t.evictsNone(w, owner) { // all ends are firm
 		return ends
 	}
 	return t.endsOf(w, owner, func(Expectation) bool { return true })

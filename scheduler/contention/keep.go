@@ -27,11 +27,10 @@ func (l Lost) Less(left, used int64) Lost {
 	return l
 }
 
-// Keep leases the places of lost members, in place of the owner's lease of such: Hold if the lease has Holds, else
-// HoldByName. The lease ends at its expiry, and no later than when the seats were reserved for as long, together, as
-// they had been used: otherwise a tenant could start gangs, end them at once, and hold many times its quota. One gang
-// of each namespace at a time is given policy.Unearned seconds all the same, so that a gang that crashes at its start
-// has time to return.
+// Keep leases the places of lost members, and replaces the owner's lease: by Hold if l has Holds, else by HoldByName.
+// The lease ends at l.Expiry, or earlier: when the seats together have been reserved for as long as they had been used.
+// Otherwise a tenant could start gangs, end them at once, and hold many times its quota. One gang of each namespace at
+// a time gets Policy.Unearned seconds in any case, so that a gang that crashes at its start has time to return.
 func (m *Machine) Keep(l Lease, lost Lost, now int64) []Action {
 	m.advance(now)
 	until := now
@@ -61,8 +60,8 @@ func (m *Machine) givesUnearned(to Lease) bool {
 	return false
 }
 
-// outranks reports whether the lost members of a gang keep no place from an entity: it might have the gang evicted if that were whole, and a gang that
-// crashed is not better off.
+// outranks reports whether an entity may use the places that are reserved for a gang's lost members. It could have the
+// whole gang evicted, and losing members must not protect a gang.
 func (m *Machine) outranks(e *Entity, l *Lease) bool {
 	return l.Reason == Replacement && l.Preemptible && m.policy.Preemption && !e.NeverPreempts &&
 		!e.Order.Replacement &&

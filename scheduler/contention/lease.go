@@ -39,8 +39,8 @@ type Lease struct {
 	Nodes []int
 	// Within is the smallest domain that holds the place.
 	Within topology.Domain
-	// Instant is the latest median end of the units in the place that have to end, at least the time of its evaluation; None
-	// if there is none.
+	// Instant is the time at which the place is expected to be free: the latest expected end (Unit.Expected) of the units
+	// that have to leave it, at least the time of the evaluation; None if they never end.
 	Instant int64
 	// Firm says that the instant rests on known ends only.
 	Firm bool

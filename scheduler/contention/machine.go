@@ -106,8 +106,9 @@ func (m *Machine) Add(e Entity) {
 	}
 }
 
-// Remove takes an entity out of the queue that is deleted, or no longer ready. Its lease ends at once; the lease's idle
-// time is remembered for the grace, also for an entity that is created anew under the same ID.
+// Remove takes an entity that is deleted or not ready out of the queue, and releases its head or preemption lease; a
+// lease for another reason stays. The budget of a head lease is remembered for Policy.Grace, also for an entity that is
+// created anew under the same ID.
 func (m *Machine) Remove(id ID, now int64) []Action {
 	m.advance(now)
 	s := m.leave(id)
@@ -145,7 +146,7 @@ func (m *Machine) Started(id ID, nodes []int, now int64) []Action {
 	return nil
 }
 
-// Hold leases a place that no entity waits for at an instant: that of a start, a replacement, a late member or a move. It
+// Hold grants a lease whose owner does not wait for an instant: for a start, a replacement, a late member or a move. It
 // replaces the owner's lease.
 func (m *Machine) Hold(l Lease, now int64) []Action {
 	m.advance(now)
@@ -189,8 +190,9 @@ func (m *Machine) Next() (ID, bool) {
 	return first.ID, true
 }
 
-// Candidates returns all entities that may have to be evaluated now, in order: of each lane the first. It is for drivers that cannot
-// evaluate one after another themselves, but have another queue do it in the same order.
+// Candidates returns the entities that may have to be evaluated now, in order: of each lane the next to evaluate and
+// the next that may get a lease, and the owners of leases that have changed. It is for drivers in which another queue,
+// in the same order, chooses the next entity.
 func (m *Machine) Candidates() []ID {
 	found := make(map[ID]*spot)
 	m.eachCandidate(func(s *spot) { found[s.ID] = s })

@@ -4,8 +4,8 @@ package contention
 type Policy struct {
 	// Discipline is that of entities that name no other.
 	Discipline
-	// MaxLeases is the number of waiting entities that may have a lease at a time. 0 means that none has one: each
-	// entity that fits starts.
+	// MaxLeases is the largest number of head leases at a time; preemption leases are not counted (rule 12). 0 grants no
+	// head lease: each entity that fits starts.
 	MaxLeases int
 	// MaxGuesses is the number of closed leases at a time that may rest on guessed ends, in order; the others are open. 0 means
 	// without limit.

@@ -1,14 +1,11 @@
 package contention
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
-
-// budgetRounds bounds the number of times that victims are chosen again because, each within its disruption budget,
-// they exceed one together.
-const budgetRounds = 4
 
 // choice holds the victims, and the place of the entity without them.
 type choice struct {
@@ -22,28 +19,17 @@ type choice struct {
 // choose finds the options whose departure loses least and makes room for the gang. A disruption budget is exceeded only if nothing else makes room: a
 // protected option costs more than all others together. It is false if no departure helps.
 func choose(w *World, ask Ask, options []option) (choice, bool) {
-	running, total := make([]topology.Running, len(options)), int64(1)
-	for i, o := range options {
-		running[i] = topology.Running{
-			Name: string(o.units[0].ID), Holds: o.holds, Cost: o.cost, End: topology.EndUnknown,
-		}
-		total += o.cost
-	}
-	protected := make([]bool, len(options))
-	for i, o := range options {
-		if exceeded(w.Budgets, o.units...) {
-			protected[i] = true
-			running[i].Cost += total
-		}
-	}
+	p := newProtection(w, options)
 	var found topology.Eviction
-	for range budgetRounds {
-		eviction, short, err := topology.Evict(w.Ledger, ask.Gang, running)
+	for least := math.MaxInt; ; {
+		eviction, short, err := topology.Evict(w.Ledger, ask.Gang, p.running)
 		if short != nil || err != nil {
 			return choice{}, false
 		}
-		found = eviction
-		if !protectMore(w.Budgets, options, found.Victims, protected, running, total) {
+		if excess := p.excess(eviction.Victims); excess < least {
+			found, least = eviction, excess
+		}
+		if least == 0 || !p.more(eviction.Victims) {
 			break
 		}
 	}
@@ -80,27 +66,4 @@ func disrupted(budget int, units []*Unit) int {
 		}
 	}
 	return n
-}
-
-// protectMore protects those of the victims that exceed a budget together, and reports whether one was not protected before.
-func protectMore(
-	allowed []int, options []option, victims []int, protected []bool, running []topology.Running, penalty int64,
-) bool {
-	var leave []*Unit
-	for _, i := range victims {
-		leave = append(leave, options[i].units...)
-	}
-	more := false
-	for _, i := range victims {
-		over := slices.ContainsFunc(options[i].units, func(u *Unit) bool {
-			return slices.ContainsFunc(u.Budgets, func(c Covered) bool {
-				return disrupted(c.Budget, leave) > allowed[c.Budget]
-			})
-		})
-		if over && !protected[i] {
-			protected[i], more = true, true
-			running[i].Cost += penalty
-		}
-	}
-	return more
 }

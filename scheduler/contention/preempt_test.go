@@ -100,6 +100,64 @@ func TestMachine_BudgetIsExceededLast(t *testing.T) {
 	}
 }
 
+// One of a hundred replicas of a service may leave, and many sets of ten replicas lose less than ten other units do.
+func TestMachine_BudgetOfManyReplicasIsKept(t *testing.T) {
+	const replicas, members = 100, 10
+	w, units := full(t, 2*replicas)
+	w.Budgets = []int{1}
+	for i, u := range units {
+		u.Started = w.Now - int64(i+1)*minute
+		if i < replicas {
+			u.Budgets = []contention.Covered{{Budget: 0, Members: 1}}
+		}
+	}
+	got := victims(t, w, units, members)
+	covered := 0
+	for _, u := range units[:replicas] {
+		if slices.Contains(got, u.ID) {
+			covered++
+		}
+	}
+	if len(got) != members || covered > 1 {
+		t.Errorf("%v leave: %d of the budget, which allows 1", got, covered)
+	}
+}
+
+// Ten services of ten replicas each allow one of them to leave: ten nodes are free if one of each does.
+func TestMachine_ManyBudgetsAreKept(t *testing.T) {
+	const services = 10
+	w, units := full(t, services*services)
+	w.Budgets = make([]int, services)
+	for i, u := range units {
+		u.Started = w.Now - int64(i+1)*minute
+		u.Budgets, w.Budgets[i/services] = []contention.Covered{{Budget: i / services, Members: 1}}, 1
+	}
+	var want []contention.ID
+	for service := range services {
+		want = append(want, contention.ID(fmt.Sprint("u", service*services)))
+	}
+	if got := victims(t, w, units, services); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("%v leave, want the cheapest of each service", got)
+	}
+}
+
+// Only the members that have to start make an eviction pay: an elastic gang may name others that request whatever they like.
+func TestMachine_SurplusWinsNothing(t *testing.T) {
+	for _, surplus := range []int64{8, 1_000_000} {
+		w, units := full(t, 1)
+		w.Running.Add(units[0])
+		e := gangOf(w, 2)
+		e.Order.Priority, e.Ask.Needed = 1, 1
+		e.Ask.Gang.Shapes = append(e.Ask.Gang.Shapes, topology.Shape{Demand: topology.Capacity{surplus}})
+		e.Ask.Gang.Members[1].Shape, e.Accelerators = 1, 8+surplus
+		m := contention.New(contention.DefaultPolicy())
+		m.Add(e)
+		if got := evicted(m.Turn("gang", w)); got != nil {
+			t.Errorf("%v are evicted for one member of 8 and one of %d, want none", got, surplus)
+		}
+	}
+}
+
 // The loss is the work since the last checkpoint; a unit that already leaves loses nothing, and is not evicted again.
 func TestMachine_VictimsLoseLeast(t *testing.T) {
 	w, units := full(t, 3)

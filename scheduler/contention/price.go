@@ -89,8 +89,8 @@ func (p Policy) restart(e *Entity) int64 {
 type Balance struct {
 	// Sooner is the time in seconds by which the entity starts earlier than without it, at most the horizon.
 	Sooner int64
-	// Won multiplies these seconds by the entity's accelerators, with those of its members that wait for lost ones, and by its price. It is
-	// in accelerator-seconds.
+	// Won multiplies these seconds by the accelerators of the members that have to start, with those of members that wait for lost ones, and
+	// by the entity's price. It is in accelerator-seconds.
 	Won int64
 	// Lost is the work of the victims since their last checkpoints, and their restart, in accelerator-seconds.
 	Lost int64
@@ -124,12 +124,35 @@ func (t *turn) affordable(units []*Unit) ([]*Unit, Balance) {
 // won returns the value of starting the entity so many seconds sooner, in accelerator-seconds.
 func (t *turn) won(sooner int64) int64 {
 	e := &t.s.Entity
-	accelerators := e.Accelerators
+	accelerators := t.starting()
 	if u := t.w.Running.Get(e.ID); u != nil && e.Order.Replacement {
 		accelerators += u.Accelerators
 	}
 	// In parts of a hundred first: the product of all three may be too large.
 	return sooner * accelerators / percent * t.policy.percent(e.Order.Priority)
+}
+
+// starting returns the accelerators of the members for which units are evicted: the first ones that have to start (see Ask.Fewest). Of
+// what is not in capacities, such as claimed devices, each member has the same share. Members that need not start win nothing, however
+// much they request.
+func (t *turn) starting() int64 {
+	e := &t.s.Entity
+	needed, members := int64(max(e.Ask.Needed, 1)), int64(0)
+	var first, all int64
+	for _, m := range e.Ask.Gang.Members {
+		if m.Placed || m.Late {
+			continue
+		}
+		members++
+		n := t.w.accelerators(e.Ask.Gang.Shapes[m.Shape].Demand)
+		if all += n; members <= needed {
+			first += n
+		}
+	}
+	if members <= needed || t.waitsForAll(e) {
+		return e.Accelerators
+	}
+	return first + max(e.Accelerators-all, 0)*needed/members
 }
 
 // balance weighs a choice of victims against waiting for the entity's earliest place.

@@ -10,7 +10,8 @@ import (
 )
 
 // Question sums up the request of a gang, without the names: gangs with the same question get the same answer. A gang
-// with members that run has a question of its own.
+// with members that run has a question of its own, and so have gangs that request other resources which no node offers: these
+// share a column, and become available one by one.
 func Question(g topology.Gang) string {
 	h := fnv.New128a()
 	word := func(s string) { _, _ = h.Write(append([]byte(s), 0)) } // never fails
@@ -35,8 +36,12 @@ func Question(g topology.Gang) string {
 			number(int64(min(len(rule), 1)))
 		}
 	}
+	for _, resource := range g.Resources {
+		word(resource)
+	}
 	for _, m := range g.Members {
 		number(int64(m.Shape))
+		word(strconv.FormatBool(m.Late))
 		if m.Placed {
 			word(g.Name)
 		}

@@ -37,9 +37,10 @@ type lane struct {
 	closed int64
 	// next is the first spot that may have to be evaluated.
 	next int
-	// noPlace says that no end makes room for the question beside the leases, so that none gets a lease; services is the set of services
-	// (Units.services) for which that holds. Ends of other units do not change it: all of them are taken to have ended.
-	noPlace  bool
+	// noPlace says that no end makes room for the question beside the leases, so that no entity of the lane gets one.
+	noPlace bool
+	// services is Units.services, a count of changes, when noPlace was set. Ends of other units do not reset noPlace: it
+	// assumes that all of them have ended.
 	services int
 	// timed says that entities of it may use a leased place before its instant: their run time is known, or they are preemptible.
 	timed bool

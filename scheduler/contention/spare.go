@@ -103,7 +103,7 @@ func (s *spare) place(t *turn, required string) bool {
 // noRoom is the room on a node that the owner cannot use.
 const noRoom = -1
 
-// spareLeases is the largest number of leases with a count.
+// spareLeases divides mostCounted among the counts of leases: DefaultPolicy has as many head leases.
 const spareLeases = 8
 
 // roomOn returns the number of members that fit on a node, besides a demand.

@@ -34,7 +34,8 @@ func (m *Machine) State() State {
 }
 
 // Restore gives a new machine the state of another one, before or after the waiting entities are added: leases retain
-// their place, their instant and their budget. A lease whose owner does not return within the grace expires.
+// their place, their instant and their budget. A lease whose owner does not return within the grace expires. An owner
+// that has got a lease since retains that one, with the budget of the former. The next World translates the places.
 func (m *Machine) Restore(s State, now int64) {
 	m.advance(now)
 	for at, amount := range s.Idled {
@@ -42,7 +43,12 @@ func (m *Machine) Restore(s State, now int64) {
 	}
 	maps.Copy(m.away, s.Away)
 	maps.Copy(m.evictions, s.Evictions)
+	m.coordinates = nil
 	for _, l := range s.Leases {
+		if newer := m.Lease(l.Owner); newer != nil {
+			newer.Budget = l.Budget
+			continue
+		}
 		l.dirty, l.recheck, l.clears, l.rate = true, None, None, 0
 		l.discipline, l.preempts = m.policy.Discipline, m.policy.insists(&Entity{Order: l.Order})
 		l.needs = nil

@@ -13,8 +13,6 @@ type Units struct {
 	// timed are the units with a known end, by (end, ID), ends the same for package topology.
 	timed []*Unit
 	ends  []topology.Running
-	// predicted counts those of them whose end is not firm.
-	predicted int
 	// guessed are the units without one, the earliest start first: a unit that starts is appended. Their expected ends descend.
 	guessed []*Unit
 	// preemptible are the units that may be evicted, by (priority, ID).
@@ -74,7 +72,6 @@ func (u *Units) Add(unit *Unit) {
 		if list == &u.timed {
 			end := topology.Running{Name: string(unit.ID), Holds: unit.Holds, End: unit.End.At}
 			u.ends = slices.Insert(u.ends, at, end)
-			u.predicted += soft(unit)
 		}
 	}
 	if unit.Preemptible {
@@ -120,7 +117,6 @@ func (u *Units) Remove(id ID) *Unit {
 		*list = removed(*list, at)
 		if list == &u.timed {
 			u.ends = removed(u.ends, at)
-			u.predicted -= soft(unit)
 		}
 	}
 	if unit.Preemptible {
@@ -149,22 +145,8 @@ func removed[T any](list []T, at int) []T {
 	return slices.Delete(list, at, at+1)
 }
 
-// soft is 1 if the known end of a unit is not firm, else 0.
-func soft(u *Unit) int {
-	if u.End.firm() {
-		return 0
-	}
-	return 1
-}
-
-// firm returns the units with a firm end in the future, in its order, false if the list would have to be made. It
-// belongs to the set, and holds until the next change.
-func (u *Units) firm(now int64) ([]topology.Running, bool) {
-	if u.predicted > 0 {
-		return nil, false
-	}
-	return u.ends[u.overdue(now):], true
-}
+// firm returns the units with a known end after now, by end. The slice belongs to the set, and holds until the next change.
+func (u *Units) firm(now int64) []topology.Running { return u.ends[u.overdue(now):] }
 
 // mortal counts the units but services.
 func (u *Units) mortal() int { return len(u.timed) + len(u.guessed) }

@@ -35,8 +35,9 @@ func (m *Machine) Freed(nodes []int) {
 	}
 }
 
-// Ended reports that a unit has left its nodes. If it was expected to have left by now, leases elsewhere are unchanged. The next World
-// is without the unit.
+// Ended reports that a unit has left its nodes; the next World must not contain it. Leases on these nodes, and leases
+// that may gain from the end, are evaluated again. A unit that ends when expected gives a firm lease elsewhere no
+// earlier place.
 func (m *Machine) Ended(u *Unit, now int64) {
 	m.advance(now)
 	nodes := nodesOf(u.Holds)

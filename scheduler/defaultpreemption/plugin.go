@@ -50,7 +50,7 @@ var (
 func New(losses Losses) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		if raw, ok := object.(*runtime.Unknown); ok && len(raw.Raw) > 0 {
-			return nil, errors.New("it takes no arguments: remove its pluginConfig")
+			return nil, errors.New(Name + ": takes no arguments; remove its entry from pluginConfig")
 		}
 		const percent, absolute = 10, 100 // SetDefaults_DefaultPreemptionArgs of kube-scheduler's v1 configuration
 		args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: percent, MinCandidateNodesAbsolute: absolute}

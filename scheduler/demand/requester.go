@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/retries"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -63,7 +64,7 @@ func New(in Cluster, factory informers.SharedInformerFactory, class string, lead
 		leads:   leads,
 		asks:    make(map[string]ask),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.DefaultTypedControllerRateLimiter[string](),
+			retries.Limiter(),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "demand", Clock: in.Clock},
 		),
 	}
@@ -192,16 +193,14 @@ func (r *Requester) unsettled(key, name string) time.Duration {
 }
 
 func (r *Requester) groupChanged(object any) {
-	if group, ok := snapshot.Deleted(object); ok && group.Spec.SchedulingPolicy.Gang != nil {
+	group, ok := snapshot.ObjectOf[*schedulingv1beta1.PodGroup](object)
+	if ok && group.Spec.SchedulingPolicy.Gang != nil {
 		r.queue.AddAfter(group.Namespace+"/"+group.Name, gather)
 	}
 }
 
 func (r *Requester) podChanged(object any) {
-	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = missed.Obj
-	}
-	pod, ok := object.(*corev1.Pod)
+	pod, ok := snapshot.ObjectOf[*corev1.Pod](object)
 	if !ok {
 		return
 	}

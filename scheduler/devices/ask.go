@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/dra"
@@ -45,9 +46,14 @@ func (s *Stock) Claims(pods []*corev1.Pod) bool {
 
 // backed reports whether the pod asks for an extended resource that stands for a class.
 func backed(manager fwk.SharedDRAManager, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(extended(pod), func(name corev1.ResourceName) bool {
-		return manager.DeviceClassResolver().GetDeviceClass(name) != nil
-	})
+	return slices.ContainsFunc(extended(pod), func(name corev1.ResourceName) bool { return serves(manager, name) })
+}
+
+// Serves reports whether devices of a class stand for the extended resource.
+func (s *Stock) Serves(name corev1.ResourceName) bool { return serves(s.manager, name) }
+
+func serves(manager fwk.SharedDRAManager, name corev1.ResourceName) bool {
+	return manager.DeviceClassResolver().GetDeviceClass(name) != nil
 }
 
 // extended are the extended resources that the containers of the pod ask for.
@@ -67,7 +73,7 @@ func extended(pod *corev1.Pod) []corev1.ResourceName {
 type Asked struct {
 	Ledger topology.Ledger
 	Gang   topology.Gang
-	// demands are the claims of members; the first is the ledger's resource first, and so on.
+	// demands are the claims of members: demands[i] is resource first+i of the ledger.
 	demands []*dra.Demand
 	first   int
 	// kept are the free channels of nodes that are still in other ComputeDomains, draining those domains.
@@ -75,8 +81,12 @@ type Asked struct {
 	draining []snapshot.Unit
 	// returns says that claims of members are being given back.
 	returns bool
-	// left is the number of claims whose devices are about to be given back, one of draining.
+	// left is the number of claims that the leftover unit in draining stands for.
 	left int
+	// choice names the nodes that reach the devices which the members share; nil if they share none.
+	choice *dra.Choice
+	// apart are the shapes without the bars of the choice.
+	apart []topology.Shape
 }
 
 // NewAsked returns a question without devices.
@@ -91,28 +101,18 @@ func (a Asked) Draining() []snapshot.Unit { return a.draining }
 // Returns reports whether claims of members were being given back when the question was read: until they are, it has no answer.
 func (a Asked) Returns() bool { return a.returns }
 
-// Ask puts the devices that the waiting members claim into the question: a node is full that cannot give them now, and
-// barred that never could, or that does not reach the devices that the members share. There is at least one Asked; it
-// may fit nowhere. The error wraps ErrClaims if it is about the gang's claims.
+// Ask adds the devices that the waiting members claim to the question. Nodes that cannot give these devices now are
+// full; nodes that never can, or that do not reach the devices that the members share, are barred. Ask returns at least
+// one Asked, which may fit nowhere. The error wraps ErrClaims if a claim of the gang is the cause.
 func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.update(q); err != nil {
 		return nil, err
 	}
-	read := make(map[string]dra.PodDevices, len(q.Waiting))
-	var shared []*resourcev1.ResourceClaim
-	for _, pod := range q.Waiting {
-		devices := s.fitter.ReadPod(objects{s.manager}, pod, q.Group)
-		if devices.Demand != nil && devices.Demand.Fault != "" {
-			return nil, fmt.Errorf("%w: %s", ErrClaims, devices.Demand.Fault)
-		}
-		read[pod.Name] = devices
-		for _, claim := range devices.Shared {
-			if !slices.Contains(shared, claim) {
-				shared = append(shared, claim)
-			}
-		}
+	read, shared, err := s.read(q)
+	if err != nil {
+		return nil, err
 	}
 	channels, err := s.channels(q)
 	if err != nil {
@@ -133,10 +133,44 @@ func (s *Stock) Ask(ctx context.Context, q Question) ([]Asked, error) {
 		return nil, err
 	}
 	asked = s.leave(ctx, q, asked)
-	if asked.returns = slices.ContainsFunc(q.Waiting, s.gives); asked.returns {
+	if asked.returns = s.giving(q.Waiting); asked.returns {
 		asked = asked.within(nil, ruleReturned)
 	}
 	return s.sharing(ctx, asked, shared)
+}
+
+// read reads the claims of the waiting members, by name, and those that several of them share. A claim that a single
+// member names binds no other one: it belongs to that member's own demand.
+func (s *Stock) read(q Question) (map[string]dra.PodDevices, []*resourcev1.ResourceClaim, error) {
+	read := make(map[string]dra.PodDevices, len(q.Waiting))
+	uses := map[types.UID]int{}
+	for _, pod := range q.Waiting {
+		read[pod.Name] = s.fitter.ReadPod(objects{s.manager}, pod, q.Group)
+		for _, claim := range read[pod.Name].Shared {
+			uses[claim.UID]++
+		}
+	}
+	var shared []*resourcev1.ResourceClaim
+	seen := map[types.UID]bool{}
+	for _, pod := range q.Waiting {
+		var alone []types.UID
+		for _, claim := range read[pod.Name].Shared {
+			switch {
+			case uses[claim.UID] == 1:
+				alone = append(alone, claim.UID)
+			case !seen[claim.UID]:
+				seen[claim.UID] = true
+				shared = append(shared, claim)
+			}
+		}
+		if len(alone) > 0 {
+			read[pod.Name] = s.fitter.ReadPod(objects{s.manager}, pod, q.Group, alone...)
+		}
+		if fault := read[pod.Name].Demand.Fault; fault != "" {
+			return nil, nil, fmt.Errorf("%w: %s", ErrClaims, fault)
+		}
+	}
+	return read, shared, nil
 }
 
 // newAsked finds the resources that stand for the demands: the last that members of their shapes need.
@@ -172,33 +206,6 @@ func (a Asked) extend(resources []corev1.ResourceName, demands []*dra.Demand) {
 			}
 		}
 	}
-}
-
-// sharing is the question for each choice of devices that all members share: they go where those are reached.
-func (s *Stock) sharing(ctx context.Context, asked Asked, shared []*resourcev1.ResourceClaim) ([]Asked, error) {
-	if len(shared) == 0 {
-		return []Asked{asked}, nil
-	}
-	demand := s.fitter.Demand(objects{s.manager}.Class, shared...)
-	if demand.Fault != "" {
-		return nil, fmt.Errorf("%w: %s", ErrClaims, demand.Fault)
-	}
-	choices, rules, err := s.fitter.Choices(ctx, s.fleet(), demand)
-	if err != nil {
-		return nil, fmt.Errorf("choosing shared devices: %w", err)
-	}
-	if len(choices) == 0 {
-		rule := ruleElsewhere
-		if len(rules) > 0 {
-			rule = rules[0].Rule
-		}
-		return []Asked{asked.within(nil, rule)}, nil
-	}
-	all := make([]Asked, len(choices))
-	for i, choice := range choices {
-		all[i] = asked.within(choice.Nodes, ruleElsewhere)
-	}
-	return all, nil
 }
 
 // within is the question for members that may only go to these nodes.

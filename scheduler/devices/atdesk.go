@@ -10,7 +10,7 @@ import (
 	resourceclient "k8s.io/client-go/kubernetes/typed/resource/v1"
 )
 
-// atDesk is a client whose members of gangs write their claims at a desk.
+// atDesk is a client that sends the claim updates of pods through a desk.
 type atDesk struct {
 	kubernetes.Interface
 	desk *desk

@@ -18,8 +18,8 @@ const (
 	// mostInDomain is the largest number of nodes of one clique that NVIDIA's driver connects for one ComputeDomain
 	// (maxNodesPerIMEXDomain).
 	mostInDomain = 18
-	// drain is the time for which a node is taken to stay in a ComputeDomain without users there: its daemon has to end, which
-	// takes tens of seconds.
+	// drain is the time within which devices are expected to be given back by themselves: by a node that leaves a
+	// ComputeDomain without users, whose daemon takes tens of seconds to end, and by the next leftover claim.
 	drain = 30 * time.Second
 	// ruleOtherDomain bars a node from members that have no device to wait for there.
 	ruleOtherDomain = "another ComputeDomain"
@@ -57,9 +57,9 @@ func (c channels) own(domain types.UID) bool {
 	return false
 }
 
-// connected adds to the question the needs of channels beyond their devices: a node in another ComputeDomain is full
-// until it has left that, a clique that is indistinguishable from others is none, and of one clique only so many nodes
-// can be connected.
+// connected adds the rules of channels that go beyond their devices: a node in another ComputeDomain is full until it
+// has left that, a node with a clique label that cannot be read is barred, and a ComputeDomain connects at most
+// mostInDomain nodes of one clique.
 func (s *Stock) connected(q Question, asked Asked, of channels) (Asked, error) {
 	if len(of) == 0 {
 		return asked, nil

@@ -149,7 +149,7 @@ var errUnread = errors.New("reading the claim")
 // version, it is read and they are made on that. Changes that cannot be made any more get their error.
 //
 // The in-tree plugin releases the devices on an error, and may allocate them to the next pod before its caches show that the write took effect. So
-// write returns an error only if the API server has answered.
+// write returns an error if the API server has refused the change, and one that leaves doubt only after mostDoubts attempts or at the scheduler's end.
 func (d *desk) write(
 	ctx context.Context, client resourceclient.ResourceClaimInterface, last version, batch []*change,
 ) (*resourcev1.ResourceClaim, error) {
@@ -165,7 +165,7 @@ func (d *desk) write(
 		if !inDoubt(err) || doubts == mostDoubts {
 			return written, err
 		}
-		klog.FromContext(ctx).V(2).Info("What became of a write is not known; the claim is read again",
+		klog.FromContext(ctx).V(2).Info("It is not known whether a write succeeded; the claim is read again",
 			"claim", klog.KObj(batch[0].seen), "err", err)
 		last = version{}
 		select {
@@ -233,7 +233,7 @@ func (d *desk) apply(
 	}
 	written, err := client.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("writing what the members have of the claim: %w", err)
+		return nil, fmt.Errorf("writing the claim's devices and reservations: %w", err)
 	}
 	return written, nil
 }

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,7 +24,8 @@ import (
 // binding, or the binding failed. The devices tie these members to a node, which may have been deleted, and are
 // unavailable to others. In-tree takes them from a single pod that fits nowhere, in its cycle. A gang that waits gives
 // all of them back, beside the cycles, and is not placed until the caches show that: a gang that is bound meanwhile
-// would lose its devices.
+// would lose its devices. A claim that was created for a member's extended resources is deleted: while it exists, in-tree
+// refuses the member every node.
 
 // Returns configures how a stock returns devices to the cluster.
 type Returns struct {
@@ -35,8 +37,9 @@ type Returns struct {
 	Changed func()
 }
 
-// GiveBack deallocates the claims of waiting members that no other pod has reserved. A reservation for the PodGroup counts as one of theirs if no
-// member has a node. GiveBack does not wait for the writes. It reports whether any claim of the members is being given back.
+// GiveBack deallocates the claims of waiting members that no other pod has reserved, and deletes those that were created for their extended
+// resources. A reservation for the PodGroup counts as one of theirs if no member has a node. GiveBack does not wait for the writes. It reports
+// whether any claim of the members is being given back.
 func (s *Stock) GiveBack(
 	ctx context.Context, by Returns, group *schedulingv1beta1.PodGroup, waiting, running []*corev1.Pod,
 ) bool {
@@ -44,28 +47,76 @@ func (s *Stock) GiveBack(
 	if len(running) == 0 {
 		unit.Group = group
 	}
-	for _, claim := range s.mark(unit) {
-		klog.FromContext(ctx).V(2).Info("Giving devices back", "claim", klog.KObj(claim), "podGroup", klog.KObj(group))
-		by.Beside(func(ctx context.Context) { s.insist(ctx, by, claim) })
+	deallocate, remove := s.mark(unit)
+	for _, of := range []struct {
+		claims []*resourcev1.ResourceClaim
+		write  writeOnce
+	}{{deallocate, giveBack}, {remove, deleteOnce}} {
+		for _, claim := range of.claims {
+			klog.FromContext(ctx).V(2).
+				Info("Giving devices back", "claim", klog.KObj(claim), "podGroup", klog.KObj(group))
+			by.Beside(func(ctx context.Context) { s.insist(ctx, by, claim, of.write) })
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(waiting, s.gives)
+	return s.giving(waiting)
 }
 
-// mark notes which claims of a unit without nodes are being given back from now on, and returns them.
-func (s *Stock) mark(u snapshot.Unit) []*resourcev1.ResourceClaim {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// giving reports whether any claim of members without nodes is being given back, or has to be.
+func (s *Stock) giving(waiting []*corev1.Pod) bool {
+	return slices.ContainsFunc(waiting, s.gives) || len(s.torn(waiting)) > 0
+}
+
+// torn returns the claims that earlier starts have created for the extended resources of members without nodes. A claim
+// that its pod names is the user's, whatever its annotations: its controller would create it again.
+func (s *Stock) torn(waiting []*corev1.Pod) []*resourcev1.ResourceClaim {
+	owners := map[types.UID]*corev1.Pod{}
+	for _, pod := range waiting {
+		if backed(s.manager, pod) {
+			owners[pod.UID] = pod
+		}
+	}
+	if len(owners) == 0 {
+		return nil
+	}
+	claims, err := s.manager.ResourceClaims().List()
+	if err != nil {
+		return nil // the question could not be read either
+	}
 	var out []*resourcev1.ResourceClaim
-	for _, claim := range s.claimsOf(u) {
-		if s.manager.ResourceClaims().GetPendingAllocation(claim.UID) != nil || s.returns(claim) {
+	for _, claim := range claims {
+		owner := metav1.GetControllerOfNoCopy(claim)
+		if owner == nil || !isExtended(claim) || owners[owner.UID] == nil {
 			continue
 		}
-		s.returned[claim.UID] = claim.ResourceVersion
-		out = append(out, claim)
+		pod := owners[owner.UID] // of another namespace if a tenant wrote the reference: in-tree takes it for the pod's
+		if pod.Namespace != claim.Namespace || !slices.Contains(s.claimNames(nil, pod), claim.Name) {
+			out = append(out, claim)
+		}
 	}
 	return out
+}
+
+// isExtended reports whether the scheduler created the claim for extended resources of a pod.
+func isExtended(claim *resourcev1.ResourceClaim) bool {
+	return claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true"
+}
+
+// mark notes which claims of a unit without nodes are being given back from now on, and returns them: those to deallocate,
+// and those to delete.
+func (s *Stock) mark(u snapshot.Unit) (deallocate, remove []*resourcev1.ResourceClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := func(claim *resourcev1.ResourceClaim) bool {
+		if s.manager.ResourceClaims().GetPendingAllocation(claim.UID) != nil || s.returns(claim) {
+			return true
+		}
+		s.returned[claim.UID] = claim.ResourceVersion
+		return false
+	}
+	remove = slices.DeleteFunc(s.torn(u.Pods), known) // first: the unit's claims may be among them
+	return slices.DeleteFunc(s.claimsOf(u), known), remove
 }
 
 // returns reports whether a claim is being given back, as far as the caches show.
@@ -102,10 +153,13 @@ const (
 	returnTimeout = 10 * time.Second
 )
 
+// writeOnce makes one attempt to give a claim back.
+type writeOnce func(context.Context, kubernetes.Interface, *resourcev1.ResourceClaim) error
+
 // insist gives a claim back, unless it has changed.
-func (s *Stock) insist(ctx context.Context, by Returns, claim *resourcev1.ResourceClaim) {
+func (s *Stock) insist(ctx context.Context, by Returns, claim *resourcev1.ResourceClaim, write writeOnce) {
 	for pause := firstReturn; ctx.Err() == nil; pause = min(2*pause, longestReturn) {
-		err := giveBack(ctx, by.Client, claim)
+		err := write(ctx, by.Client, claim)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			by.Changed()
 			return
@@ -113,7 +167,7 @@ func (s *Stock) insist(ctx context.Context, by Returns, claim *resourcev1.Resour
 		if err == nil { // the caches will show it
 			return
 		}
-		klog.FromContext(ctx).Error(err, "Giving devices back", "claim", klog.KObj(claim))
+		klog.FromContext(ctx).Error(err, "Failed to give devices back, trying again", "claim", klog.KObj(claim))
 		select {
 		case <-ctx.Done():
 		case <-by.Clock.After(pause):
@@ -137,5 +191,25 @@ func giveBack(ctx context.Context, client kubernetes.Interface, claim *resourcev
 	free := claim.DeepCopy()
 	free.Status.Allocation, free.Status.ReservedFor = nil, nil
 	_, err := client.ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{})
-	return err //nolint:wrapcheck // the caller logs it, and asks what kind it is
+	if err != nil {
+		return fmt.Errorf("deallocating: %w", err)
+	}
+	return nil
+}
+
+// deleteOnce deletes a claim that the scheduler created; the next start creates another one.
+func deleteOnce(ctx context.Context, client kubernetes.Interface, claim *resourcev1.ResourceClaim) error {
+	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
+	defer cancel()
+	free, claims := claim.DeepCopy(), client.ResourceV1().ResourceClaims(claim.Namespace)
+	if at := slices.Index(free.Finalizers, resourcev1.Finalizer); at >= 0 {
+		free.Finalizers = slices.Delete(free.Finalizers, at, at+1)
+		if _, err := claims.Update(ctx, free, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("removing the finalizer: %w", err)
+		}
+	}
+	if err := claims.Delete(ctx, claim.Name, *metav1.NewPreconditionDeleteOptions(string(claim.UID))); err != nil {
+		return fmt.Errorf("deleting: %w", err)
+	}
+	return nil
 }

@@ -5,19 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Holds adds to the units the capacity that their departure would give back to the question, on each node in members
-// that fit more. The number holds for each unit alone, not for two units that only together make a place.
-//
-// Holds also records the number of accelerators that each unit's claims have, by which its loss is counted.
+// Holds returns the units with the capacity that the departure of each would give back to the question, in members per
+// node, and with the number of accelerators of its claims (Devices), by which its loss is counted. The capacity is that
+// of each unit alone: two units may free more together. The units of asked.Draining follow.
 func (s *Stock) Holds(ctx context.Context, asked Asked, units []snapshot.Unit) []snapshot.Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,20 +62,21 @@ func nodesOf(u snapshot.Unit) []int {
 // claimsOf are the claims that are given back when the unit leaves: those of its pods, and those that its group shares.
 func (s *Stock) claimsOf(u snapshot.Unit) []*resourcev1.ResourceClaim {
 	var claims []*resourcev1.ResourceClaim
+	seen, own := sets.New[types.UID](), consumersOf(u)
 	add := func(namespace string, name *string) {
 		if name == nil {
 			return
 		}
 		claim, err := s.manager.ResourceClaims().Get(namespace, *name)
-		if err != nil ||
-			slices.ContainsFunc(claims, func(c *resourcev1.ResourceClaim) bool { return c.UID == claim.UID }) {
+		if err != nil || seen.Has(claim.UID) {
 			return
 		}
+		seen.Insert(claim.UID)
 		if given := s.manager.ResourceClaims().GetPendingAllocation(claim.UID); given != nil { // it is being written
 			claim = claim.DeepCopy()
 			claim.Status.Allocation = given
 		}
-		if claim.Status.Allocation != nil && only(claim.Status.ReservedFor, u) {
+		if claim.Status.Allocation != nil && only(claim.Status.ReservedFor, own) {
 			claims = append(claims, claim)
 		}
 	}
@@ -94,6 +94,18 @@ func (s *Stock) claimsOf(u snapshot.Unit) []*resourcev1.ResourceClaim {
 	return claims
 }
 
+// consumersOf returns the UIDs by which claims are reserved for the unit: those of its pods and of its group.
+func consumersOf(u snapshot.Unit) sets.Set[types.UID] {
+	own := make(sets.Set[types.UID], len(u.Pods)+1)
+	for _, pod := range u.Pods {
+		own.Insert(pod.UID)
+	}
+	if u.Group != nil {
+		own.Insert(u.Group.UID)
+	}
+	return own
+}
+
 func uidsOf(claims []*resourcev1.ResourceClaim) []types.UID {
 	uids := make([]types.UID, len(claims))
 	for i, claim := range claims {
@@ -102,13 +114,13 @@ func uidsOf(claims []*resourcev1.ResourceClaim) []types.UID {
 	return uids
 }
 
-// accelerators returns the number of the claims' devices of classes that stand for an extended resource, as classes of accelerators
-// do; of claims without such a class, the number of their devices. Claims made for extended resources do not count: their pods
-// request these by name. Channels are no accelerators.
+// accelerators returns the number of devices of classes that stand for an extended resource. If no device of any of the
+// claims has such a class, it returns the number of all devices. Claims made for extended resources do not count: their
+// pods request these by name. Neither do channels.
 func (s *Stock) accelerators(claims []*resourcev1.ResourceClaim) int64 {
 	var named, all int64
 	for _, claim := range claims {
-		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" {
+		if isExtended(claim) {
 			continue
 		}
 		for _, result := range claim.Status.Allocation.Devices.Results {
@@ -162,19 +174,20 @@ func (s *Stock) Suppose(gone []snapshot.Unit) (undo func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for uid := range s.supposed {
-			delete(s.claims, uid) // to be taken in again
+			if claim, writes := s.pending[uid]; writes { // the caches do not show it
+				s.ledger.Assume(uid, claim.Status.Allocation)
+				continue
+			}
+			s.claims[uid] = nil // to be taken in again
 		}
 		clear(s.supposed)
 		s.vacated = nil
 	}
 }
 
-// only reports whether the claim is reserved for the unit alone.
-func only(reserved []resourcev1.ResourceClaimConsumerReference, u snapshot.Unit) bool {
+// only reports whether the claim is reserved for these consumers alone.
+func only(reserved []resourcev1.ResourceClaimConsumerReference, own sets.Set[types.UID]) bool {
 	return !slices.ContainsFunc(reserved, func(r resourcev1.ResourceClaimConsumerReference) bool {
-		if u.Group != nil && r.UID == u.Group.UID {
-			return false
-		}
-		return !slices.ContainsFunc(u.Pods, func(pod *corev1.Pod) bool { return pod.UID == r.UID })
+		return !own.Has(r.UID)
 	})
 }

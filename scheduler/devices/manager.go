@@ -84,7 +84,7 @@ func (t tracker) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.R
 	if err := t.ResourceClaimTracker.SignalClaimPendingAllocation(uid, claim); err != nil {
 		return fmt.Errorf("noting an allocation: %w", err)
 	}
-	t.m.stock().pend(uid, claim)
+	t.m.stock().pend(uid, claim, t.ResourceClaimTracker)
 	return nil
 }
 

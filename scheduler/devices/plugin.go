@@ -56,7 +56,7 @@ func New(
 ) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		if raw, ok := object.(*runtime.Unknown); ok && len(raw.Raw) > 0 {
-			return nil, errors.New("it takes no arguments: remove its pluginConfig")
+			return nil, errors.New(Name + ": takes no arguments; remove its entry from pluginConfig")
 		}
 		own := handle.SharedDRAManager()
 		features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
@@ -75,7 +75,7 @@ func New(
 		}
 		inTree, ok := plugin.(*dynamicresources.DynamicResources)
 		if !ok {
-			return nil, errors.New(dynamicresources.Name + " is another plugin than it was")
+			return nil, fmt.Errorf("making %s: it is a %T, not a *DynamicResources", dynamicresources.Name, plugin)
 		}
 		out := &LockstepDynamicResources{
 			DynamicResources: inTree,

@@ -11,14 +11,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/scheduler/devices"
+	"github.com/lockstep-project/lockstep/scheduler/devices/devicestest"
+	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
+	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -102,6 +109,103 @@ func TestSharedClaim_MembersReachTheDevice(t *testing.T) {
 	c.Create(t, group, members)
 	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 3)) {
 		t.Errorf("the gang is on %v", got)
+	}
+}
+
+// Two members name one claim for devices of a node. The first node has room for one of them, so both start on the second.
+func TestSharedClaim_NodeDevicesGatherTheMembers(t *testing.T) {
+	t.Parallel()
+	group, members, claims := schedulertest.PairGang("shares", 2, 1, "gpu")
+	claim := nameOne(members, claims)
+	nodes := schedulertest.Cliques(1, 2)
+	first := schedulertest.FindNode(nodes, schedulertest.NodeName(0, 0))
+	first.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1")
+	objects := schedulertest.DeviceClasses()
+	for _, node := range nodes {
+		objects = append(objects, node, devicestest.Slice(node, 1, 0))
+	}
+	c := schedulertest.NewCluster(t, objects, claim)
+	c.Create(t, group, members)
+	want := []string{schedulertest.NodeName(0, 1), schedulertest.NodeName(0, 1)}
+	if got := c.WaitBound(t, members); !slices.Equal(got, want) {
+		t.Errorf("the gang is on %v", got)
+	}
+}
+
+// One member of two names a claim for devices of a node, the other claims nothing. Neither node has room for both.
+func TestSharedClaim_OfOneMemberBindsNoOther(t *testing.T) {
+	t.Parallel()
+	group, members, claims := schedulertest.PairGang("one", 2, 1, "gpu")
+	claim := nameOne(members[:1], claims)
+	members[1].Spec.ResourceClaims, members[1].Status.ResourceClaimStatuses = nil, nil
+	members[1].Spec.Containers[0].Resources.Claims = nil
+	objects := schedulertest.DeviceClasses()
+	for _, node := range schedulertest.Cliques(1, 2) {
+		node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1")
+		objects = append(objects, node, devicestest.Slice(node, 1, 0))
+	}
+	c := schedulertest.NewCluster(t, objects, claim)
+	c.Create(t, group, members)
+	c.WaitBound(t, members)
+}
+
+// nameOne lets members name the first of their claims, which is returned without an owner.
+func nameOne(members []*corev1.Pod, claims []runtime.Object) *resourcev1.ResourceClaim {
+	claim := claims[0].(*resourcev1.ResourceClaim)
+	claim.OwnerReferences = nil
+	for _, pod := range members {
+		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "devices", ResourceClaimName: &claim.Name}}
+		pod.Status.ResourceClaimStatuses = nil
+	}
+	return claim
+}
+
+// Each node can serve a claim that two members name, with devices of its own. The question does not grow with the square of the nodes:
+// all of them are one choice, or choices whose bars are made when they are tried.
+func TestSharedClaim_ChoicesAreLinear(t *testing.T) {
+	t.Parallel()
+	const size = 50
+	for name, of := range map[string]struct {
+		divide  func(*schedulingv1beta1.PodGroup)
+		choices int
+	}{
+		"together": {func(*schedulingv1beta1.PodGroup) {}, 1},
+		"spread": {func(group *schedulingv1beta1.PodGroup) {
+			group.Annotations[topology.AnnotationSpreadMax] = "2"
+			group.Annotations[topology.AnnotationSpreadTopology] = "clique"
+		}, size},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			group, members, claims := schedulertest.PairGang("shares", 2, 1, "gpu")
+			of.divide(group)
+			claim := nameOne(members, claims)
+			var published []*resourcev1.ResourceSlice
+			var nodes []fwk.NodeInfo
+			for _, node := range schedulertest.Cliques(1, size) {
+				info := framework.NewNodeInfo()
+				info.SetNode(node)
+				nodes, published = append(nodes, info), append(published, devicestest.Slice(node, 1, 0))
+			}
+			reader := &waiting.Reader{
+				Indices: snapshot.NewIndices(nil, nodehealth.Rules{}),
+				Stock: new(devices.Shared).Stock(devices.NewFixed(published,
+					[]*resourcev1.DeviceClass{devicestest.Class("gpu"), devicestest.Class("nic")},
+					[]*resourcev1.ResourceClaim{claim})),
+			}
+			x, err := reader.Read(t.Context(), waiting.Asked{Group: group, Waiting: members, Nodes: nodes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(x.Choices) != of.choices {
+				t.Errorf("%d choices, want %d", len(x.Choices), of.choices)
+			}
+			for i, choice := range x.Choices[1:] {
+				if barred := choice.Gang.Shapes[0].Barred; len(barred) > 0 {
+					t.Fatalf("choice %d has %d bars before it is tried", i+1, len(barred))
+				}
+			}
+		})
 	}
 }
 

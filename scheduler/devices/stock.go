@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -27,9 +28,9 @@ type Stock struct {
 	slices    map[string]*resourcev1.ResourceSlice
 	claims    map[types.UID]*resourcev1.ResourceClaim
 	nodes     map[string]*corev1.Node
-	// pending are the names of claims whose allocation is not written yet. Claims that stand for extended resources do
-	// not exist before that, so their absence from lists does not mean that they are deleted.
-	pending map[types.UID]types.NamespacedName
+	// pending are claims whose allocation is not written yet, with that allocation. Claims that stand for extended resources
+	// do not exist before that, so their absence from lists does not mean that they are deleted.
+	pending map[types.UID]*resourcev1.ResourceClaim
 	// supposed are the claims that are supposed to be given back.
 	supposed map[types.UID]bool
 	// returned are the claims that are being given back, by the version that is.
@@ -44,7 +45,7 @@ func newStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
 	return &Stock{
 		manager: manager, fitter: dra.NewFitter(features, 0), inventory: dra.NewInventory(nil), ledger: dra.NewLedger(),
 		slices: make(map[string]*resourcev1.ResourceSlice), claims: make(map[types.UID]*resourcev1.ResourceClaim),
-		nodes: make(map[string]*corev1.Node), pending: make(map[types.UID]types.NamespacedName),
+		nodes: make(map[string]*corev1.Node), pending: make(map[types.UID]*resourcev1.ResourceClaim),
 		supposed: make(map[types.UID]bool), returned: make(map[types.UID]string),
 		left: leftovers{claims: make(map[types.UID]leftover)},
 	}
@@ -154,32 +155,48 @@ func (s *Stock) narrow(node string) ([]*resourcev1.ResourceSlice, structured.All
 func (s *Stock) learn(claim *resourcev1.ResourceClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.take(claim)
+}
+
+func (s *Stock) take(claim *resourcev1.ResourceClaim) {
 	s.claims[claim.UID] = nil
 	s.ledger.Set(claim)
 }
 
-// pend takes in an allocation that is about to be written.
-func (s *Stock) pend(uid types.UID, claim *resourcev1.ResourceClaim) {
+// pend takes in an allocation that is about to be written. The tracker does not note it if the claim has one by now, and
+// members that share a claim are bound side by side: the note may be removed again. Then the caches' version counts.
+func (s *Stock) pend(uid types.UID, claim *resourcev1.ResourceClaim, claims fwk.ResourceClaimTracker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending[uid] = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+	if claims.GetPendingAllocation(uid) == nil {
+		s.take(current(uid, claim, claims))
+		return
+	}
+	s.pending[uid] = claim
 	delete(s.claims, uid)
 	s.ledger.Assume(uid, claim.Status.Allocation)
 }
 
-// settle takes in the result of such an allocation: the caches know it by now, or it is not to be.
+// settle takes in the result of such an allocation: the caches know it by now, or it is not to be. If the next one has
+// been noted meanwhile, that one is pending.
 func (s *Stock) settle(uid types.UID, claims fwk.ResourceClaimTracker) {
 	s.mu.Lock()
-	name, known := s.pending[uid]
-	delete(s.pending, uid)
-	s.mu.Unlock()
-	if !known {
+	defer s.mu.Unlock()
+	claim, known := s.pending[uid]
+	if !known || claims.GetPendingAllocation(uid) != nil {
 		return
 	}
-	claim, err := claims.Get(name.Namespace, name.Name)
-	if err != nil || claim.UID != uid {
-		claim = &resourcev1.ResourceClaim{}
-		claim.UID = uid // the claim is deleted, and holds nothing
+	delete(s.pending, uid)
+	s.take(current(uid, claim, claims))
+}
+
+// current returns the caches' version of a claim; a claim that is deleted has no devices.
+func current(
+	uid types.UID, claim *resourcev1.ResourceClaim, claims fwk.ResourceClaimTracker,
+) *resourcev1.ResourceClaim {
+	now, err := claims.Get(claim.Namespace, claim.Name)
+	if err == nil && now.UID == uid {
+		return now
 	}
-	s.learn(claim)
+	return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{UID: uid}}
 }

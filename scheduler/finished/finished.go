@@ -3,8 +3,9 @@
 // A Job with some succeeded pods and a failed one makes that one again. Its PodGroup still states the number of members
 // that start together, which succeeded ones never do again. So the scheduler notes on the group the number of missing
 // members that need not arrive, and from then on sees the group with a minCount that is lower by these: this holds for
-// all of kube-scheduler, whose own check of a placement cannot be had otherwise. No other component sees another
-// minCount, and a job that starts again as a whole makes pods of other owners, for which no member counts as finished.
+// all of kube-scheduler, whose own check of a placement cannot be had otherwise. The stored minCount is unchanged;
+// the TrainJob controller lowers that of its own groups. A job that starts again as a whole makes pods of other owners,
+// for which no member counts as finished.
 package finished
 
 import (

@@ -32,6 +32,8 @@ type gang struct {
 	evicted sets.Set[types.UID]
 	// abandoned is closed, and made anew, when the gang is given up half bound.
 	abandoned chan struct{}
+	// last is its last start, nil before the first.
+	last *start
 }
 
 // missing returns the number of members that the gang still needs to start.
@@ -65,7 +67,11 @@ func (p *GangPermit) letGo(g *gang, last *corev1.Pod) bool {
 			return false
 		}
 	}
-	p.begin(g, append(slices.Clone(g.waiting), last.UID)) // before the first of them can be on its way
+	if len(g.waiting) == 0 && g.last.holdsOthers() {
+		p.follows[last.UID] = g.last // bound before those that the gang needs, it would be half a gang
+	} else {
+		p.begin(g, append(slices.Clone(g.waiting), last.UID)) // before the first of them can be on its way
+	}
 	for _, pod := range pods {
 		pod.Allow(Name)
 	}
@@ -117,7 +123,7 @@ func newGang() gang {
 // forget drops the barrier of a deleted group, but not that of a later one with the same name: our handler may learn of
 // the deletion late.
 func (p *GangPermit) forget(obj any) {
-	group, ok := snapshot.Deleted(obj)
+	group, ok := snapshot.ObjectOf[*schedulingv1beta1.PodGroup](obj)
 	if !ok {
 		return
 	}

@@ -46,6 +46,8 @@ type GangPermit struct {
 	gangs map[types.NamespacedName]*gang
 	// starts are the members on their way from Permit to their nodes.
 	starts map[types.UID]*start
+	// follows are members beyond those that their gang needs, with the start after which they may be bound.
+	follows map[types.UID]*start
 }
 
 var (
@@ -104,8 +106,14 @@ func New(
 
 func newPlugin(handle fwk.Handle, limits patience.Limits, binder fwk.BindPlugin, t timing.Timing) (*GangPermit, error) {
 	p := &GangPermit{
-		handle: handle, limits: limits, clocks: patience.NewClocks(t.Clock), timing: t, binder: binder,
-		gangs: make(map[types.NamespacedName]*gang), starts: make(map[types.UID]*start),
+		handle:  handle,
+		limits:  limits,
+		clocks:  patience.NewClocks(t.Clock),
+		timing:  t,
+		binder:  binder,
+		gangs:   make(map[types.NamespacedName]*gang),
+		starts:  make(map[types.UID]*start),
+		follows: make(map[types.UID]*start),
 	}
 	core := handle.SharedInformerFactory().Core().V1()
 	p.pods, p.nodes = core.Pods().Lister(), core.Nodes().Lister()
@@ -211,6 +219,7 @@ func (p *GangPermit) Unreserve(_ context.Context, state fwk.CycleState, pod *cor
 	g.waiting = slices.DeleteFunc(g.waiting, func(uid types.UID) bool { return uid == pod.UID })
 	p.lost(pod.UID) // if its start is under way, it fails
 	delete(p.starts, pod.UID)
+	delete(p.follows, pod.UID)
 	switch {
 	case g.passed.Has(pod.UID):
 		g.passed.Delete(pod.UID)

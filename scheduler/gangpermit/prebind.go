@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/patience"
@@ -33,6 +32,21 @@ func (p *GangPermit) begin(g *gang, members []types.UID) {
 	}
 	for _, uid := range members {
 		p.starts[uid] = s
+	}
+	g.last = s
+}
+
+// holdsOthers reports whether members beyond those of a start have to wait for it: it has several, not all of them are
+// ready, and none was lost.
+func (s *start) holdsOthers() bool {
+	if s == nil || len(s.members) < 2 || over(s) {
+		return false
+	}
+	select {
+	case <-s.ready:
+		return false
+	default:
+		return true
 	}
 }
 
@@ -62,10 +76,7 @@ func (p *GangPermit) lost(uid types.UID) {
 
 // gone fails the start of a pod that is deleted on its way.
 func (p *GangPermit) gone(obj any) {
-	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = missed.Obj
-	}
-	if pod, ok := obj.(*corev1.Pod); ok {
+	if pod, ok := snapshot.ObjectOf[*corev1.Pod](obj); ok {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.lost(pod.UID)
@@ -75,10 +86,7 @@ func (p *GangPermit) gone(obj any) {
 // nodeGone fails the starts of those that are ready to be bound to a node that is deleted: the API server would bind
 // them all the same.
 func (p *GangPermit) nodeGone(obj any) {
-	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = missed.Obj
-	}
-	node, ok := obj.(*corev1.Node)
+	node, ok := snapshot.ObjectOf[*corev1.Node](obj)
 	if !ok {
 		return
 	}
@@ -97,20 +105,26 @@ func (p *GangPermit) PreBindPreFlight(
 ) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.starts[pod.UID] == nil {
+	if p.starts[pod.UID] == nil && p.follows[pod.UID] == nil {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil
 }
 
 // PreBind holds a member until all are ready to be bound. It is the last of its point, so everything else that could fail
-// is done by then; after it only the binding itself can.
+// is done by then; after it only the binding itself can. A member beyond those that the gang needs is held with them,
+// and its loss is not theirs.
 func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	p.mu.Lock()
 	s := p.starts[pod.UID]
 	if s == nil { // in no gang, or one of more than its gang needs
+		followed := p.follows[pod.UID]
+		delete(p.follows, pod.UID)
 		p.mu.Unlock()
-		return nil
+		if followed == nil {
+			return nil
+		}
+		return p.awaitOthers(ctx, followed, pod, node)
 	}
 	s.nodes[node] = true
 	if _, err := p.nodes.Get(node); err != nil {
@@ -153,6 +167,18 @@ func (p *GangPermit) await(ctx context.Context, s *start, pod *corev1.Pod) *fwk.
 	default:
 		return rejected()
 	}
+}
+
+// awaitOthers is await for a member that is none of the start's. Its node may be deleted meanwhile, and the API server
+// would bind it all the same.
+func (p *GangPermit) awaitOthers(ctx context.Context, s *start, pod *corev1.Pod, node string) *fwk.Status {
+	if status := p.await(ctx, s, pod); !status.IsSuccess() {
+		return status
+	}
+	if _, err := p.nodes.Get(node); err != nil {
+		return fwk.NewStatus(fwk.Unschedulable, "node "+node+" is deleted")
+	}
+	return nil
 }
 
 // over reports whether a member was lost.

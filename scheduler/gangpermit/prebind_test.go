@@ -73,6 +73,36 @@ func TestGangPermit_PreBindRejectsAfterLoss(t *testing.T) {
 	})
 }
 
+// Two members more than the gang needs pass Permit, and wait for those that it needs: one is lost meanwhile, which
+// concerns no other.
+func TestGangPermit_PreBindHoldsSurplusMembers(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+		t.Helper()
+		w.submit(t, plugin, 3, 4, 5)
+		surplus := prebind(t.Context(), plugin, 3)
+		plugin.Unreserve(t.Context(), cycle{}, member(4), "node")
+		nowhere := make(chan fwk.Code, 1) // its node is deleted while it waits
+		go func() { nowhere <- plugin.PreBind(t.Context(), cycle{}, member(5), "deleted").Code() }()
+		told := prebind(t.Context(), plugin, 0, 1)
+		synctest.Wait()
+		if len(surplus)+len(told)+len(nowhere) > 0 {
+			t.Fatal("a member goes before all that the gang needs are ready")
+		}
+		expect(t, prebind(t.Context(), plugin, 2), 1, fwk.Success)
+		expect(t, told, 2, fwk.Success)
+		expect(t, surplus, 1, fwk.Success)
+		expect(t, nowhere, 1, fwk.Unschedulable)
+	})
+	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+		t.Helper()
+		w.submit(t, plugin, 3)
+		surplus := prebind(t.Context(), plugin, 3)
+		synctest.Wait()
+		plugin.Unreserve(t.Context(), cycle{}, member(1), "node") // one that it needs
+		expect(t, surplus, 1, fwk.Unschedulable)
+	})
+}
+
 func TestGangPermit_PreBindEndsAfterGrace(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
 		t.Helper()

@@ -104,11 +104,13 @@ func (c *closedNodes) nodeChanged(node *corev1.Node) {
 	}
 }
 
-// nodeDeleted forgets a deleted node.
-func (c *closedNodes) nodeDeleted(node types.UID) {
+// nodeDeleted forgets a deleted node, and reports whether it was closed.
+func (c *closedNodes) nodeDeleted(node types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	closed := c.nodes.Has(node)
 	c.nodes.Delete(node)
+	return closed
 }
 
 // reopened is the hint for pods that a closed node refused: the node is open, or is closed for another reason.

@@ -2,6 +2,7 @@ package gangplacement
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -27,10 +28,7 @@ func (p *GangPlacement) followNodes() cache.ResourceEventHandler {
 			changed(obj)
 		},
 		DeleteFunc: func(obj any) {
-			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = missed.Obj
-			}
-			if node, ok := obj.(*corev1.Node); ok {
+			if node, ok := snapshot.ObjectOf[*corev1.Node](obj); ok {
 				p.nodeDeleted(node)
 			}
 		},
@@ -50,13 +48,15 @@ func (p *GangPlacement) nodeDeleted(node *corev1.Node) {
 	p.queue.NodeGone(node.Name)
 	p.versions.nodeDeleted(node.Name)
 	p.sampler.nodeDeleted(node.Name)
-	p.closed.nodeDeleted(node.UID)
+	if p.closed.nodeDeleted(node.UID) { // its mark may have closed the domain around it
+		p.queue.Settling()
+	}
 	p.suspicion.forgive(node.Name)
 }
 
 // groupDeleted forgets a deleted PodGroup, but not a later one of the same name.
 func (p *GangPlacement) groupDeleted(obj any) {
-	group, ok := snapshot.Deleted(obj)
+	group, ok := snapshot.ObjectOf[*schedulingv1beta1.PodGroup](obj)
 	if !ok {
 		return
 	}

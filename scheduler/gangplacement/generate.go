@@ -95,7 +95,7 @@ func (p *GangPlacement) GeneratePlacements(
 // answer plans the gang, or says why it waits.
 func (p *GangPlacement) answer(ctx context.Context, state fwk.PodGroupCycleState, q question) (*plan, *fwk.Status) {
 	refused, failed := p.barred(q, p.clock.Now())
-	p.restorer.restore(ctx, q.parent)
+	p.restorer.restore(ctx)
 	x, err := p.read(ctx, q, refused)
 	if err != nil {
 		return p.cannotAsk(ctx, q, err)

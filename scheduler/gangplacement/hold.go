@@ -32,8 +32,8 @@ type leaseRestorer struct {
 	restored bool
 }
 
-// restore leases the places in the first cycle, before the first gang is placed; ordinary pods may have been faster.
-func (r *leaseRestorer) restore(ctx context.Context, parent *fwk.Placement) {
+// restore leases the places in the first cycle, before anything is placed.
+func (r *leaseRestorer) restore(ctx context.Context) {
 	if r.restored {
 		return
 	}
@@ -47,6 +47,10 @@ func (r *leaseRestorer) restore(ctx context.Context, parent *fwk.Placement) {
 	if err != nil {
 		return
 	}
+	nodes, err := r.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return
+	}
 	slices.SortFunc(groups, func(a, b *schedulingv1beta1.PodGroup) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -55,7 +59,7 @@ func (r *leaseRestorer) restore(ctx context.Context, parent *fwk.Placement) {
 		if len(running) == 0 || group.Spec.SchedulingPolicy.Gang == nil {
 			continue
 		}
-		if err := r.restoreOne(ctx, group, running, parent); err != nil {
+		if err := r.restoreOne(ctx, group, running, nodes); err != nil {
 			klog.FromContext(ctx).Info("No place is free for a member", "podGroup", klog.KObj(group), "reason", err)
 		}
 	}
@@ -79,9 +83,9 @@ func (r *leaseRestorer) lacksNodes(id contention.ID) bool {
 
 // restoreOne leases places for the members that one gang lacks.
 func (r *leaseRestorer) restoreOne(
-	ctx context.Context, group *schedulingv1beta1.PodGroup, running []*corev1.Pod, parent *fwk.Placement,
+	ctx context.Context, group *schedulingv1beta1.PodGroup, running []*corev1.Pod, nodes []fwk.NodeInfo,
 ) error {
-	asked := waiting.Asked{Group: group, Running: running, Nodes: parent.Nodes, Now: r.clock.Now()}
+	asked := waiting.Asked{Group: group, Running: running, Nodes: nodes, Now: r.clock.Now()}
 	if len(running) < int(group.Spec.SchedulingPolicy.Gang.MinCount) {
 		asked.Waiting = waitingMembers(r.handle.SnapshotSharedLister(), group)
 	}

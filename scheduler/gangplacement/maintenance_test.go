@@ -146,3 +146,20 @@ func TestNodeHealth_UnhealthyNodeClosesAndReopens(t *testing.T) {
 	c.UpdateNode(t, "c0-n1", func(n *corev1.Node) { says(n, corev1.ConditionFalse) })
 	c.WaitBound(t, append(slices.Clone(two), single))
 }
+
+// A clique is closed by a mark on a node that is then replaced: when the node is deleted, the gang that waits for the others starts.
+func TestMaintenance_EndsWithTheMarkedNode(t *testing.T) {
+	t.Parallel()
+	nodes := schedulertest.Cliques(1, 4)
+	annotated(schedulertest.FindNode(nodes, "c0-n3"), "clique")
+	c := schedulertest.NewCluster(t, nodes)
+	group, members := schedulertest.Gang("waits", 2, "clique")
+	c.Create(t, group, members)
+	if why := c.WaitRejected(t, "waits"); !strings.Contains(why, "4 nodes barred by maintenance") {
+		t.Errorf("it waits for: %s", why)
+	}
+	if err := c.CoreV1().Nodes().Delete(t.Context(), "c0-n3", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitBound(t, members)
+}

@@ -16,10 +16,11 @@ import (
 // PreFilter offers a member only its planned node. In the loose placement it lets the framework choose, unless the
 // planned one held every member: then there is nothing to look for. It must be the first PreFilter, or that costs more.
 func (p *GangPlacement) PreFilter(
-	_ context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
 ) (*fwk.PreFilterResult, *fwk.Status) {
 	plan := cyclePlan(state)
 	if plan == nil {
+		p.restorer.restore(ctx)
 		p.sampler.searchSome(pod)
 		return nil, p.keepOff(state, pod, nodes)
 	}
@@ -101,9 +102,11 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 	plan := cyclePlan(state)
 	if plan == nil {
 		if group, ok := snapshot.GroupOf(pod); ok && !state.IsPodGroupSchedulingCycle() {
+			p.suspicion.podSent(pod)
 			p.history.gangPlaced(group)
 			p.memberStarts(group, node)
 		} else if !ok {
+			p.suspicion.podSent(pod)
 			p.queue.Started(waiting.IDOfPod(pod), []string{node})
 		}
 		return nil

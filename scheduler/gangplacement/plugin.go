@@ -198,14 +198,14 @@ func (p *GangPlacement) follow(ctx context.Context, shared Shared) error {
 		{"nodes", informers.Core().V1().Nodes().Informer(), p.followNodes()},
 		{
 			"pods", informers.Core().V1().Pods().Informer(),
-			cache.ResourceEventHandlerFuncs{UpdateFunc: p.suspicion.podChanged},
+			cache.ResourceEventHandlerFuncs{UpdateFunc: p.suspicion.podChanged, DeleteFunc: p.suspicion.podGone},
 		},
 	} {
 		if _, err := watch.informer.AddEventHandler(watch.handler); err != nil {
 			return fmt.Errorf("watching %s: %w", watch.kind, err)
 		}
 	}
-	if err := shared.Ended.Follow(ctx, p.handle, p.suspicion.podEnded); err != nil {
+	if err := shared.Ended.FollowAll(ctx, p.handle, p.suspicion.podEnded, p.suspicion.hadEnded); err != nil {
 		return err
 	}
 	if p.reader.Stock == nil {
@@ -261,7 +261,7 @@ func (p *GangPlacement) EventsToRegister(context.Context) ([]fwk.ClusterEventWit
 	gone := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
 	marked := fwk.ClusterEvent{
 		Resource:   fwk.Node,
-		ActionType: fwk.Add | fwk.UpdateNodeAnnotation | fwk.UpdateNodeCondition,
+		ActionType: fwk.Add | fwk.Delete | fwk.UpdateNodeAnnotation | fwk.UpdateNodeCondition | fwk.UpdateNodeTaint,
 	}
 	return []fwk.ClusterEventWithHint{{Event: gone}, {Event: marked, QueueingHintFn: p.closed.reopened}}, nil
 }

@@ -136,7 +136,8 @@ func TestGangPlacement_QuarantineYieldsToNeed(t *testing.T) {
 }
 
 // failsTwice has a gang of two fail on c0-n0, start again in its place, and fail there again, minutes apart. It returns where it starts then.
-func failsTwice(t *testing.T, c *schedulertest.Cluster, reason string) []string {
+// after is called with the ranks of each failure.
+func failsTwice(t *testing.T, c *schedulertest.Cluster, reason string, after func([]*corev1.Pod)) []string {
 	t.Helper()
 	group, members := schedulertest.Gang("train", 2, "clique")
 	c.Create(t, group, members)
@@ -148,7 +149,7 @@ func failsTwice(t *testing.T, c *schedulertest.Cluster, reason string) []string 
 			}}}
 		})
 		awaitReport(t, c, "train")
-		c.DeletePods(t, members)
+		after(members)
 		for i, member := range members {
 			pod := member.DeepCopy()
 			pod.Name, pod.UID = pod.Name+"-again", types.UID(string(pod.UID)+"-again")
@@ -173,9 +174,23 @@ func TestGangPlacement_Trial(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := schedulertest.NewCluster(t, schedulertest.Cliques(1, test.nodes))
-			if got := strings.Join(failsTwice(t, c, test.reason), " "); got != test.want {
+			gone := func(members []*corev1.Pod) { c.DeletePods(t, members) }
+			if got := strings.Join(failsTwice(t, c, test.reason, gone), " "); got != test.want {
 				t.Errorf("it starts on %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// A scheduler that begins judges the failed ranks that still exist as the last one did.
+func TestGangPlacement_TrialOutlivesTheScheduler(t *testing.T) {
+	t.Parallel()
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 3))
+	kept := func(members []*corev1.Pod) {
+		c.DeletePods(t, members[1:]) // the other rank: the first one has failed, and stays
+		c.Restart(t)
+	}
+	if got := strings.Join(failsTwice(t, c, "Error", kept), " "); got != "c0-n1 c0-n2" {
+		t.Errorf("it starts on %s, want c0-n1 c0-n2", got)
 	}
 }

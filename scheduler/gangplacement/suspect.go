@@ -1,6 +1,9 @@
 package gangplacement
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +41,11 @@ type nodeSuspicion struct {
 	strikes *nodehealth.Ledger
 	// unwanted maps the UID of a PodGroup to the nodes that its gang has to avoid, each until an instant.
 	unwanted map[types.UID]map[string]time.Time
+	// sent are the pods whose refusals count.
+	sent sentPods
+	// former are, by gang, the ranks that had failed before the scheduler's start, until they are judged: their PodGroups
+	// may be heard of later.
+	former map[types.NamespacedName][]*corev1.Pod
 }
 
 // suspect is a node whose kubelet refused a pod.
@@ -54,6 +62,7 @@ func newNodeSuspicion(
 	return &nodeSuspicion{
 		clock: clock, groups: groups, changed: changed, suspects: make(map[string]suspect),
 		strikes: nodehealth.NewLedger(limits), unwanted: make(map[types.UID]map[string]time.Time),
+		sent: newSentPods(), former: make(map[types.NamespacedName][]*corev1.Pod),
 	}
 }
 
@@ -67,11 +76,30 @@ func (s *nodeSuspicion) podChanged(old, obj any) {
 	s.podEnded(after)
 }
 
+// podSent notes that the scheduler sends a pod to a node.
+func (s *nodeSuspicion) podSent(pod *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent.add(pod.UID)
+}
+
+// podGone notes that a pod has ended or was deleted.
+func (s *nodeSuspicion) podGone(obj any) {
+	if pod, ok := snapshot.ObjectOf[*corev1.Pod](obj); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sent.remove(pod.UID, s.clock.Now())
+	}
+}
+
 // podEnded follows ranks that failed and pods that a kubelet refused. After a refusal, the known state of that node is
 // wrong, or another scheduler's pod is on its way there, so no gang is sent there before the node or its pods change.
 func (s *nodeSuspicion) podEnded(pod *corev1.Pod) {
+	if gang, ok := snapshot.GroupOf(pod); ok {
+		s.recall(gang) // failures count in their order
+	}
 	s.rankFailed(pod)
-	if !incompletegangs.WasRefused(pod) {
+	if !incompletegangs.WasRefused(pod) || !s.wasSent(pod) {
 		return
 	}
 	for _, left := range []time.Duration{longestSuspicion, s.podRefused(pod, s.clock.Now())} {
@@ -79,6 +107,50 @@ func (s *nodeSuspicion) podEnded(pod *corev1.Pod) {
 			s.clock.AfterFunc(left, s.changed)
 		}
 	}
+}
+
+// hadEnded remembers a rank that had failed before the scheduler's start.
+func (s *nodeSuspicion) hadEnded(pod *corev1.Pod) {
+	gang, ok := snapshot.GroupOf(pod)
+	if !ok || pod.Status.Phase != corev1.PodFailed {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.former[gang] = append(s.former[gang], pod)
+}
+
+// recallAll judges the ranks of all gangs that had failed before the scheduler's start.
+func (s *nodeSuspicion) recallAll() {
+	s.mu.Lock()
+	gangs := slices.Collect(maps.Keys(s.former)) // in any order: one has no influence on another
+	s.mu.Unlock()
+	for _, gang := range gangs {
+		s.recall(gang)
+	}
+}
+
+// recall judges the ranks of a gang that had failed before the scheduler's start, in the order of their ends.
+func (s *nodeSuspicion) recall(gang types.NamespacedName) {
+	s.mu.Lock()
+	former := s.former[gang]
+	delete(s.former, gang)
+	s.mu.Unlock()
+	slices.SortFunc(former, func(a, b *corev1.Pod) int {
+		_, endA := lifeOf(a)
+		_, endB := lifeOf(b)
+		return cmp.Or(endA.Compare(endB), cmp.Compare(a.UID, b.UID))
+	})
+	for _, pod := range former {
+		s.rankFailed(pod)
+	}
+}
+
+// wasSent reports whether the scheduler sent a pod to its node.
+func (s *nodeSuspicion) wasSent(pod *corev1.Pod) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent.has(pod.UID)
 }
 
 // podRefused notes the refusal of a pod by its kubelet. It returns the time for which the node remains in quarantine for all gangs.
@@ -116,6 +188,7 @@ func (s *nodeSuspicion) groupDeleted(group types.UID, now time.Time) {
 
 // bar adds to the barred nodes, each with its rule, those that are barred to the gang for the failures and refusals of pods there.
 func (s *nodeSuspicion) bar(barred map[string]string, q question, now time.Time) map[string]string {
+	s.recallAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	barred = s.barStruck(s.barSuspects(barred, q.parent.Nodes, now), q)

@@ -39,7 +39,8 @@ func (s *nodeSuspicion) rankFailed(pod *corev1.Pod) {
 	if s.unwanted[group.UID] == nil {
 		s.unwanted[group.UID] = make(map[string]time.Time)
 	}
-	s.unwanted[group.UID][pod.Spec.NodeName] = s.clock.Now().Add(unwantedFor)
+	_, end := lifeOf(pod)
+	s.unwanted[group.UID][pod.Spec.NodeName] = earlier(end, s.clock.Now()).Add(unwantedFor)
 }
 
 func asksForAnotherNode(pod *corev1.Pod, codes topology.ExitCodes) bool {

@@ -148,7 +148,8 @@ func (p *GangPreemption) mark(group *schedulingv1beta1.PodGroup, why cause) {
 	}
 	p.later(1, func(ctx context.Context, _ int) {
 		if err := eviction.MarkGroup(ctx, p.handle.ClientSet(), group, mark); err != nil {
-			klog.FromContext(ctx).Error(err, "Saying why a gang leaves", "podGroup", klog.KObj(group))
+			klog.FromContext(ctx).
+				Error(err, "Failed to write on the PodGroup why its gang leaves", "podGroup", klog.KObj(group))
 		}
 	})
 }

@@ -2,13 +2,18 @@ package gangpreemption
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
@@ -55,5 +60,43 @@ func namesNoOtherTenant(t *testing.T, why cause) {
 				t.Errorf("an Event of namespace %q is related to %v", namespace, heard.related[i])
 			}
 		}
+	}
+}
+
+// fewGroups is a scheduler that knows the PodGroups of these names.
+type fewGroups struct {
+	fwk.Handle
+
+	known []string
+}
+
+func (g fewGroups) PodGroupManager() fwk.PodGroupManager { return lister{known: g.known} }
+
+type lister struct {
+	fwk.PodGroupManager
+
+	known []string
+}
+
+func (l lister) PodGroups() fwk.PodGroupLister { return l }
+
+func (l lister) Get(_, name string) (*schedulingv1beta1.PodGroup, error) {
+	if slices.Contains(l.known, name) {
+		return &schedulingv1beta1.PodGroup{}, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "podgroups"}, name)
+}
+
+// The nodes of gangs that started, and are gone by now, are not kept for ever.
+func TestNominated_ForgetsGangsThatAreGone(t *testing.T) {
+	t.Parallel()
+	there, gone := types.NamespacedName{Name: "there"}, types.NamespacedName{Name: "gone"}
+	p := GangPreemption{
+		handle:    fewGroups{known: []string{there.Name}},
+		nominated: map[types.NamespacedName]nominations{there: {}, gone: {}},
+	}
+	p.forgetGone()
+	if _, kept := p.nominated[there]; !kept || len(p.nominated) != 1 {
+		t.Errorf("kept are %v, want those of the gang that is there", p.nominated)
 	}
 }

@@ -8,9 +8,11 @@ package gangpreemption
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -125,8 +127,18 @@ func (p *GangPreemption) preempt(
 	p.leave(ctx, needs, of, slices.DeleteFunc(victims, func(u snapshot.Unit) bool {
 		return !slices.Contains(of.Victims, contention.ID(u.Name))
 	}))
+	p.forgetGone()
 	p.nominated[key] = nominated
 	return &fwk.PodGroupPostFilterResult{NominatingInfos: nominated}, nil
+}
+
+// forgetGone drops the nodes of gangs that are gone: one that starts is not seen here again.
+func (p *GangPreemption) forgetGone() {
+	groups := p.handle.PodGroupManager().PodGroups()
+	maps.DeleteFunc(p.nominated, func(of types.NamespacedName, _ nominations) bool {
+		_, err := groups.Get(of.Namespace, of.Name)
+		return apierrors.IsNotFound(err)
+	})
 }
 
 func keyOf(group *schedulingv1beta1.PodGroup) types.NamespacedName {

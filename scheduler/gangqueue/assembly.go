@@ -155,7 +155,7 @@ func (q *GangQueue) recheck(key types.NamespacedName) {
 // forget drops the state of a deleted group, but not that of a later one with the same name: our handler may learn of
 // the deletion late.
 func (q *GangQueue) forget(obj any) {
-	group, ok := snapshot.Deleted(obj)
+	group, ok := snapshot.ObjectOf[*schedulingv1beta1.PodGroup](obj)
 	if !ok {
 		return
 	}

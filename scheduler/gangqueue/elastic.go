@@ -33,9 +33,9 @@ func (q *GangQueue) startsWithFewer(group *schedulingv1beta1.PodGroup) bool {
 	q.gangs.mu.Lock()
 	q.gangs.enough[key] = group.UID
 	q.gangs.mu.Unlock()
-	if _, fresh := q.openIfComplete(key); !fresh {
+	if complete, _ := q.openIfComplete(key); complete == nil {
 		return false
 	}
-	q.activate(key)
+	q.activate(key) // also if the gang is open since an earlier start
 	return true
 }

@@ -3,7 +3,6 @@
 package gangqueue_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -14,10 +13,7 @@ import (
 // when no more have arrived for a while.
 func TestGangQueue_ElasticGangWaitsForAllItsMembers(t *testing.T) {
 	t.Parallel()
-	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 8))
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	c.StartScheduler(ctx, t, c, schedulertest.Config(t), schedulertest.Registry(quick{}))
+	c := impatient(t, 8)
 	group, members := schedulertest.ElasticGang("whole", 2, 4)
 	c.Create(t, group, members[:3])
 	time.Sleep(100 * time.Millisecond)
@@ -26,6 +22,15 @@ func TestGangQueue_ElasticGangWaitsForAllItsMembers(t *testing.T) {
 	}
 	c.Create(t, members[3:])
 	c.WaitBound(t, members)
+
+	c.DeletePods(t, members)
+	for i, member := range members {
+		again := member.DeepCopy()
+		again.Name, again.UID = member.Name+"-again", member.UID+"-again"
+		members[i] = again
+	}
+	c.Create(t, members[:3]) // its group is still there, and a quota allows no more now
+	c.WaitBound(t, members[:3])
 
 	group, members = schedulertest.ElasticGang("short", 2, 4)
 	c.Create(t, group, members[:3]) // a quota allows no more

@@ -29,28 +29,34 @@ func (q *GangQueue) watchMembers(key types.NamespacedName) {
 	}
 }
 
-// explainMissing reports on the group of an incomplete gang its missing members. Nothing else would: the gang is not
-// admitted to the queue. When it is complete, the verdict about its place replaces the report.
+// explainMissing reports on the group of an incomplete gang its missing members, and of a gang whose members differ in
+// their priorities that they do. Nothing else would: the gang is not admitted to the queue. When it is, the verdict
+// about its place replaces the report.
 func (q *GangQueue) explainMissing(key types.NamespacedName) {
 	q.gangs.mu.Lock()
 	delete(q.gangs.watched, key)
 	q.gangs.mu.Unlock()
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
-	if err != nil || group.DeletionTimestamp != nil || q.complete(group) {
+	if err != nil || group.DeletionTimestamp != nil {
 		return
 	}
-	if q.startsWithFewer(group) {
+	state, err := q.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
+	if err != nil || state.AllPodsCount() == 0 {
+		return // its job has no pods, and says why
+	}
+	differ := differing(state)
+	if differ == "" && (q.complete(group) || q.startsWithFewer(group)) {
 		return
 	}
 	if !q.acts() {
 		q.watchMembers(key) // this scheduler may lead by then
 		return
 	}
-	q.noteFinished(group)
-	state, err := q.handle.PodGroupManager().PodGroupStates().Get(key.Namespace, key.Name)
-	if err != nil || state.AllPodsCount() == 0 {
-		return // its job has no pods, and says why
+	if differ != "" {
+		q.explain.Waits(group, explanation.WrongRequest, differ, standing.Turn{})
+		return
 	}
+	q.noteFinished(group)
 	q.askJobs(group, state)
 	q.explain.Waits(
 		group,

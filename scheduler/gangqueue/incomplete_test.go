@@ -23,30 +23,59 @@ func (q quick) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return q.RealClock.AfterFunc(d/100, f)
 }
 
-// The group of an incomplete gang reports the missing member, and its return.
-func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
-	t.Parallel()
-	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4))
+// impatient is a cluster of one clique whose scheduler waits a hundredth of the time for what it waits for.
+func impatient(t *testing.T, nodes int) *schedulertest.Cluster {
+	t.Helper()
+	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, nodes))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	c.StartScheduler(ctx, t, c, schedulertest.Config(t), schedulertest.Registry(quick{}))
+	return c
+}
+
+// awaitVerdict waits until a PodGroup says why its gang waits, or that it does not.
+func awaitVerdict(t *testing.T, c *schedulertest.Cluster, name string, want metav1.Condition) {
+	t.Helper()
+	var last *metav1.Condition
+	for range 1000 {
+		group, err := c.SchedulingV1beta1().
+			PodGroups(schedulertest.Namespace).
+			Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = apimeta.FindStatusCondition(group.Status.Conditions, explanation.Condition)
+		if last != nil && last.Status == want.Status && last.Reason == want.Reason && last.Message == want.Message {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("the group says %+v, want %s %s %q", last, want.Status, want.Reason, want.Message)
+}
+
+// A launcher without a priority class, and workers with one: kube-scheduler would refuse them, and the group, which is a custom resource, gets no
+// priority. It says why.
+func TestGangQueue_SaysThatPrioritiesDiffer(t *testing.T) {
+	t.Parallel()
+	c := impatient(t, 4)
+	group, members := schedulertest.Gang("mpi", 3, "clique")
+	for _, worker := range members[1:] {
+		worker.Spec.Priority = new(int32(10))
+	}
+	c.Create(t, group, members)
+	awaitVerdict(t, c, "mpi", metav1.Condition{
+		Status: metav1.ConditionTrue, Reason: explanation.WrongRequest,
+		Message: "its members have priorities 0 and 10; let all of them have the same priority class",
+	})
+}
+
+// The group of an incomplete gang reports the missing member, and its return.
+func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
+	t.Parallel()
+	c := impatient(t, 4)
 	says := func(status metav1.ConditionStatus, reason, message string) {
 		t.Helper()
-		var last *metav1.Condition
-		for range 1000 {
-			group, err := c.SchedulingV1beta1().
-				PodGroups(schedulertest.Namespace).
-				Get(t.Context(), "train", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			last = apimeta.FindStatusCondition(group.Status.Conditions, explanation.Condition)
-			if last != nil && last.Status == status && last.Reason == reason && last.Message == message {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Fatalf("the group says %+v, want %s %s %q", last, status, reason, message)
+		awaitVerdict(t, c, "train", metav1.Condition{Status: status, Reason: reason, Message: message})
 	}
 	group, members := schedulertest.Gang("train", 4, "clique")
 	c.Create(t, group, members[:3])
@@ -87,10 +116,7 @@ func TestGangQueue_IncompleteGangSaysWhatItLacks(t *testing.T) {
 // The group of a gang that another scheduler serves is that scheduler's to explain.
 func TestGangQueue_SaysNothingOfGangsOfOtherSchedulers(t *testing.T) {
 	t.Parallel()
-	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, 4))
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	c.StartScheduler(ctx, t, c, schedulertest.Config(t), schedulertest.Registry(quick{}))
+	c := impatient(t, 4)
 	group, members := schedulertest.BoundGang("theirs", 4, "c0-n0", "c0-n1", "c0-n2")
 	for _, pod := range members {
 		pod.Spec.SchedulerName = corev1.DefaultSchedulerName

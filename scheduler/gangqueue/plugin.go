@@ -201,6 +201,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waiting for PodGroup "+key.Name)
 	}
 	if podgroups.Unstamped(group, pod) {
+		q.watchMembers(key)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "PodGroup "+key.Name+" gets its pods' priority")
 	}
 	if group.Spec.SchedulingPolicy.Gang == nil {

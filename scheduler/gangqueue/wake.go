@@ -54,7 +54,7 @@ func (q *GangQueue) podGone(obj any) {
 			q.left(pod)
 		}
 		if _, member := snapshot.GroupOf(pod); !member && pod.Spec.NodeName == "" {
-			q.queue.Remove(waiting.IDOfPod(pod))
+			q.queue.PodGone(waiting.IDOfPod(pod))
 		}
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
 			q.revise(pod)

@@ -116,7 +116,7 @@ func (w *watch) evict(
 	w.Abandon(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}, pods)
 	mark := eviction.Mark{Now: metav1.NewTime(w.Timing.Clock.Now()), Reason: reason, Message: message}
 	if err := eviction.MarkGroup(ctx, w.client, group, mark); err != nil {
-		logger.Error(err, "Saying why a gang leaves")
+		logger.Error(err, "Failed to write on the PodGroup why its gang leaves")
 	}
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded {

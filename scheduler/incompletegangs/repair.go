@@ -40,7 +40,7 @@ func (w *watch) repair(
 		}
 		succeeded, err := w.succeededOf(ctx, group.Namespace, slices.Concat(bound, waiting))
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Asking the Jobs of an incomplete gang", "podGroup", key)
+			klog.FromContext(ctx).Error(err, "Failed to read the Jobs of an incomplete gang", "podGroup", key)
 			w.again(ctx, key, r)
 			return
 		}

@@ -65,7 +65,7 @@ type watch struct {
 
 	mu    sync.Mutex
 	gangs map[types.NamespacedName]*record
-	// sentBack are the members that had a node when a kubelet refused one of their gang, by the gang, of its last start.
+	// sentBack holds, by gang, the members of its last start in which a kubelet refused one: that one and the bound.
 	sentBack map[types.NamespacedName]sets.Set[types.UID]
 }
 
@@ -75,8 +75,7 @@ type record struct {
 	bound map[types.UID]int64
 	// held is their sum.
 	held int64
-	// metered is the time until which the accelerators of bound members are counted that other members were missing
-	// for.
+	// metered is the time up to which metrics.IncompleteHeld counts the idle accelerators of the gang.
 	metered time.Time
 	// whole is set once all needed members were bound.
 	whole bool
@@ -89,10 +88,16 @@ type record struct {
 	guessed bool
 	// succeeded are members that have succeeded since the gang was last without any on a node.
 	succeeded sets.Set[types.UID]
-	// due is set while a check is under way.
+	// due is set while a check is scheduled, until it begins.
 	due bool
 	// stoodBy is set if the last check found another scheduler in charge.
 	stoodBy bool
+	// startedBefore is set if the gang was whole at an earlier start: its wait is measured once.
+	startedBefore bool
+}
+
+func newRecord() *record {
+	return &record{bound: make(map[types.UID]int64), succeeded: sets.New[types.UID]()}
 }
 
 // Watch watches the handle's informers until the context ends. It must be called before they start.
@@ -158,7 +163,7 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	defer w.mu.Unlock()
 	r := w.gangs[key]
 	if r == nil {
-		r = &record{bound: make(map[types.UID]int64), succeeded: sets.New[types.UID]()}
+		r = newRecord()
 		w.gangs[key] = r
 	}
 	w.meter(r)
@@ -173,7 +178,7 @@ func (w *watch) bound(ctx context.Context, key types.NamespacedName, pod, before
 	}
 	first := !r.whole
 	r.whole, r.guessed, r.lost = true, false, time.Time{}
-	if first && !r.inherited && needed(group) > 0 {
+	if first && !r.inherited && !r.startedBefore && needed(group) > 0 {
 		metrics.GangWait.Observe(w.Timing.Clock.Since(snapshot.QueuedAt(group)).Seconds())
 	}
 }
@@ -203,7 +208,7 @@ func (w *watch) meter(r *record) {
 	r.metered = now
 }
 
-// later checks the gang when its patience is over, unless a check is under way.
+// later schedules a check of the gang for the end of its patience, unless one is scheduled already.
 func (w *watch) later(ctx context.Context, key types.NamespacedName, r *record) {
 	if r.due {
 		return
@@ -211,7 +216,7 @@ func (w *watch) later(ctx context.Context, key types.NamespacedName, r *record) 
 	r.due = true
 	after := max(w.Clocks.Left(key, w.grace(key)), leastPause)
 	if r.whole {
-		// Once that is over, it is looked at again and again whether its job makes new members.
+		// After that, the check repeats every Limits.Grace until the job has made new members.
 		after = max(w.Limits.Repair-w.Timing.Clock.Since(r.lost), w.Limits.Grace)
 	}
 	w.Timing.AfterFunc(after, func() { w.check(ctx, key, r) })
@@ -231,10 +236,7 @@ func (w *watch) grace(key types.NamespacedName) time.Duration {
 
 // gone follows a pod that is deleted or ended.
 func (w *watch) gone(ctx context.Context, obj any) {
-	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = missed.Obj
-	}
-	pod, ok := obj.(*corev1.Pod)
+	pod, ok := snapshot.ObjectOf[*corev1.Pod](obj)
 	if !ok {
 		return
 	}
@@ -257,10 +259,13 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	if snapshot.Succeeded(pod) || snapshot.SucceededIn(w.Ended.Phase(pod), pod) {
 		r.succeeded.Insert(pod.UID)
 	}
-	if len(r.bound) == 0 {
-		r.succeeded.Clear()
+	if len(r.bound) == 0 { // what follows is another start, and is judged as one
+		again := newRecord()
+		again.startedBefore = r.startedBefore || r.whole
+		w.gangs[key] = again
+		return
 	}
-	if r.whole && r.lost.IsZero() && len(r.bound) > 0 {
+	if r.whole && r.lost.IsZero() {
 		r.lost = w.Timing.Clock.Now()
 		w.later(ctx, key, r)
 	}
@@ -292,7 +297,7 @@ func (w *watch) resized(ctx context.Context, obj any) {
 }
 
 func (w *watch) forget(obj any) {
-	if group, ok := snapshot.Deleted(obj); ok {
+	if group, ok := snapshot.ObjectOf[*schedulingv1beta1.PodGroup](obj); ok {
 		key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 		w.Clocks.Forget(key)
 		w.mu.Lock()

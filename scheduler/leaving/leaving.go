@@ -99,10 +99,7 @@ func (l *leaver) node(obj any) {
 }
 
 func (l *leaver) nodeGone(obj any) {
-	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = missed.Obj
-	}
-	if node, ok := obj.(*corev1.Node); ok {
+	if node, ok := snapshot.ObjectOf[*corev1.Node](obj); ok {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.avoided, node.Name)

@@ -53,6 +53,11 @@ func EndedOf(informer cache.SharedIndexInformer) *Ended {
 // Follow calls happened with each pod of the handle's profile that ends from now on, until the context ends. Those that had ended before the first
 // call are not reported.
 func (e *Ended) Follow(ctx context.Context, handle fwk.Handle, happened func(*corev1.Pod)) error {
+	return e.FollowAll(ctx, handle, happened, func(*corev1.Pod) {})
+}
+
+// FollowAll is Follow, and calls earlier with each pod that had ended before. The two are called in any order.
+func (e *Ended) FollowAll(ctx context.Context, handle fwk.Handle, happened, earlier func(*corev1.Pod)) error {
 	if e == nil {
 		return nil
 	}
@@ -61,8 +66,13 @@ func (e *Ended) Follow(ctx context.Context, handle fwk.Handle, happened func(*co
 		return err
 	}
 	added := cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(object any, initial bool) {
-		if pod, ok := object.(*corev1.Pod); ok && !initial {
+		pod, ok := object.(*corev1.Pod)
+		switch {
+		case !ok:
+		case !initial:
 			happened(pod)
+		default:
+			earlier(pod)
 		}
 	}}
 	for _, informer := range informers {

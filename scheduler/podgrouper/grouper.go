@@ -25,6 +25,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/retries"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -86,7 +87,7 @@ func New(in Cluster, marks Reader, leads func() bool) (*Grouper, error) {
 		ended:    in.Ended,
 		leads:    leads,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.DefaultTypedControllerRateLimiter[string](),
+			retries.Limiter(),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "podgrouper"},
 		),
 	}
@@ -238,10 +239,7 @@ func (g *Grouper) report(key string, pod *corev1.Pod, mark dialects.Mark, err er
 }
 
 func (g *Grouper) podChanged(object any) {
-	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = missed.Obj
-	}
-	pod, ok := object.(*corev1.Pod)
+	pod, ok := snapshot.ObjectOf[*corev1.Pod](object)
 	if !ok {
 		return
 	}
@@ -254,7 +252,8 @@ func (g *Grouper) podChanged(object any) {
 }
 
 func (g *Grouper) groupChanged(object any) {
-	if group, ok := snapshot.Deleted(object); ok && group.Annotations[dialects.AnnotationDialect] != "" {
+	group, ok := snapshot.ObjectOf[*schedulingv1beta1.PodGroup](object)
+	if ok && group.Annotations[dialects.AnnotationDialect] != "" {
 		g.queue.Add(group.Namespace + "/" + group.Name)
 	}
 }

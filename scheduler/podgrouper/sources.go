@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
 // Objects reads the objects behind marks.
@@ -228,10 +229,7 @@ func (s *sources) begin(
 }
 
 func (s *sources) happened(resource schema.GroupVersionResource, object any) {
-	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = missed.Obj
-	}
-	found, ok := object.(*unstructured.Unstructured)
+	found, ok := snapshot.ObjectOf[*unstructured.Unstructured](object)
 	if !ok {
 		return
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/members"
+	"github.com/lockstep-project/lockstep/scheduler/retries"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
@@ -58,7 +59,7 @@ func New(
 		adopts:  api == gangapi.Resources,
 		leads:   leads,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.DefaultTypedControllerRateLimiter[string](),
+			retries.Limiter(),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "podgroups"},
 		),
 	}
@@ -229,10 +230,7 @@ func (k *Keeper) groupChanged(object any) {
 }
 
 func (k *Keeper) podChanged(object any) {
-	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = missed.Obj
-	}
-	if pod, ok := object.(*corev1.Pod); ok {
+	if pod, ok := snapshot.ObjectOf[*corev1.Pod](object); ok {
 		if key, ok := snapshot.GroupOf(pod); ok {
 			k.queue.Add(key.String())
 		}

@@ -19,6 +19,33 @@ func daemonSet(apiVersion string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: "DaemonSet", Name: "logs", Controller: new(true)}}
 }
 
+// A gang is as important as the least important of its pods, whatever its PodGroup says: a pod of any class may join it, and quotas
+// of a class count pods. A pod of a DaemonSet among them protects none of the others.
+func TestView_ContenderOfAGangWithOtherPods(t *testing.T) {
+	of := make(groups)
+	of["g"] = group(map[string]string{})
+	of["g"].Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1}
+	of["g"].Spec.Priority = new(int32(1000))
+	member := func(name string, priority int32) *corev1.Pod {
+		p := pod(name, list("1", "1"))
+		p.Spec.RestartPolicy = corev1.RestartPolicyNever
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("g")}
+		p.Spec.Priority = &priority
+		return p
+	}
+	first := member("a", 1000)
+	first.OwnerReferences, first.Spec.RestartPolicy = daemonSet("apps/v1"), corev1.RestartPolicyAlways
+	view := update(
+		t, snapshot.NewIndex(nil, "", nodehealth.Rules{}),
+		[]fwk.NodeInfo{info(node("n", "c"), first, member("b", 0))}, []corev1.ResourceName{gpu},
+	)
+	for _, u := range view.Contenders(of, snapshot.Reading{}).All() {
+		if u.Priority != 0 || !u.Preemptible || u.End.Certainty == contention.Never {
+			t.Errorf("priority %d, preemptible %t, end %v", u.Priority, u.Preemptible, u.End)
+		}
+	}
+}
+
 // The end and the preemption policy that a pod, or its gang, declares.
 func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 	started := metav1.NewTime(time.Unix(1_000_000, 0))

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -24,6 +25,16 @@ const (
 	labelCompletionIndex = "batch.kubernetes.io/job-completion-index"
 )
 
+// mostKinds bounds the kinds of a gang's waiting members: each is compared with every node in every evaluation of the gang, while all other gangs
+// wait. Members with a node each, as Kueue's topology-aware scheduling assigns them, are of a kind each.
+const mostKinds = 512
+
+var errKinds = fmt.Errorf(
+	"its members are of more than %d kinds, which differ in requests, node selector, affinity or tolerations; "+
+		"make them alike, or several gangs of them",
+	mostKinds,
+)
+
 // Gang is the group's pods as the decision core sees them: members in rank order, equal ones of one shape; those that
 // have nodes are placed, and late ones have yet to arrive. A node in refused is barred to all members by the rule given
 // there. The error says which annotation of the group cannot be read.
@@ -32,7 +43,7 @@ func (v View) Gang(
 	waiting, running []*corev1.Pod,
 	refused map[string]string,
 ) (topology.Gang, error) {
-	gang := topology.Gang{Name: group.Namespace + "/" + group.Name, Resources: namesOf(v.resources)}
+	gang := topology.Gang{Name: group.Namespace + "/" + group.Name}
 	if err := v.wishes(group, &gang); err != nil {
 		return gang, err
 	}
@@ -42,6 +53,8 @@ func (v View) Gang(
 	}
 	lineup := v.lineups.of(group)
 	shapes := make(map[int]int) // by kind
+	var uncounted []string
+	waitingKinds := 0
 	for _, m := range lineup.line(waiting, running, late) {
 		member := topology.Member{Name: m.pod.Name, Late: m.as == comes}
 		if m.as == runs {
@@ -52,14 +65,22 @@ func (v View) Gang(
 		}
 		shape, known := shapes[lineup.kind(m)]
 		if !known {
+			if m.as != runs {
+				waitingKinds++
+			}
+			if waitingKinds > mostKinds {
+				return gang, errKinds
+			}
 			shape = len(gang.Shapes)
 			shapes[lineup.kind(m)] = shape
-			gang.Shapes = append(gang.Shapes, v.shape(m))
+			asked, names := v.shape(m)
+			gang.Shapes, uncounted = append(gang.Shapes, asked), append(uncounted, names...)
 			gang.TPU = cmp.Or(gang.TPU, tpuOf(m.pod))
 		}
 		member.Shape = shape
 		gang.Members = append(gang.Members, member)
 	}
+	gang.Resources = v.named(uncounted)
 	if len(refused) > 0 {
 		gang = v.Without(gang, refused)
 	}
@@ -71,13 +92,19 @@ func tpuOf(pod *corev1.Pod) string {
 	return cmp.Or(pod.Annotations[topology.AnnotationTPUTopology], pod.Spec.NodeSelector[topology.LabelTPUTopology])
 }
 
-// shape returns the demand of a member, and the nodes that are barred for it.
-func (v View) shape(m *ranked) topology.Shape {
+// shape returns the demand of a member and the nodes that are barred for it, and the resources that it requests in vain: a member
+// that runs has what it requests.
+func (v View) shape(m *ranked) (topology.Shape, []string) {
 	pod := m.pod
 	if m.as == runs {
 		pod = unbound(pod)
 	}
-	return topology.Shape{Demand: demandOf(pod, v.resources), Barred: v.barred(pod)}
+	s := topology.Shape{Demand: demandOf(pod, v.resources), Barred: v.barred(pod)}
+	uncounted := v.uncounted(asks(pod))
+	if at := slices.Index(v.resources, Unoffered); at >= 0 && len(uncounted) > 0 && m.as != runs {
+		s.Demand[at] = 1
+	}
+	return s, uncounted
 }
 
 // unbound returns the pod as it was before it had a node: with its requests, not its node.

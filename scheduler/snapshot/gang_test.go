@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -264,5 +265,22 @@ func TestGang_UnreadableAnnotationsAreNamed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), strconv.Quote(value)) {
 			t.Errorf("%s=%q: %v", key, value, err)
 		}
+	}
+}
+
+// Every kind of member is compared with every node while other gangs wait.
+func TestGang_TooManyKindsAreRefused(t *testing.T) {
+	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{node("n0", "c1")}), nil)
+	var pods []*corev1.Pod
+	for i := range 513 {
+		p := pod(fmt.Sprint("w", i), nil)
+		p.Spec.NodeSelector = map[string]string{"slot": strconv.Itoa(i)}
+		pods = append(pods, p)
+	}
+	if _, err := view.Gang(group(nil), pods[:512], nil, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := view.Gang(group(nil), pods, nil, nil); err == nil || !strings.Contains(err.Error(), "512 kinds") {
+		t.Errorf("a gang of 513 kinds: %v", err)
 	}
 }

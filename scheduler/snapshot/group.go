@@ -7,7 +7,6 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 	"github.com/lockstep-project/lockstep/topology"
@@ -33,15 +32,6 @@ func Succeeded(pod *corev1.Pod) bool { return SucceededIn(pod.Status.Phase, pod)
 // SucceededIn is Succeeded for a pod that was last seen before it reached its final phase.
 func SucceededIn(phase corev1.PodPhase, pod *corev1.Pod) bool {
 	return phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil
-}
-
-// Deleted is the PodGroup that an informer's deletion event is about.
-func Deleted(obj any) (*schedulingv1beta1.PodGroup, bool) {
-	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = missed.Obj
-	}
-	group, ok := obj.(*schedulingv1beta1.PodGroup)
-	return group, ok
 }
 
 // QueuedAt is the instant from which a gang waits. The controller preserves it across restarts of a job in an

@@ -39,19 +39,16 @@ func asks(pod *corev1.Pod) corev1.ResourceList {
 
 // Resources lists the resources that the pods request, each once, in alphabetical order.
 func Resources(pods []*corev1.Pod) []corev1.ResourceName {
-	var names []corev1.ResourceName
-	if len(pods) > 0 {
-		names = append(names, corev1.ResourcePods)
-	}
+	names := make(map[corev1.ResourceName]bool)
 	for _, pod := range pods {
+		names[corev1.ResourcePods] = true
 		for name, quantity := range asks(pod) {
-			if !quantity.IsZero() && !slices.Contains(names, name) {
-				names = append(names, name)
+			if !quantity.IsZero() {
+				names[name] = true
 			}
 		}
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(names))
 }
 
 // demandOf returns the resources that the pod takes of a node as a vector.

@@ -238,7 +238,11 @@ func (m *members) build(key unitKey, group *schedulingv1beta1.PodGroup, resource
 			if len(t.demand) != len(resources) {
 				t.demand = demandOf(t.pod, resources)
 			}
-			add(&units[len(units)-1], at.node, t, resources)
+			unit := &units[len(units)-1]
+			add(unit, at.node, t, resources)
+			if p := t.pod.Spec.Priority; p != nil { // a quota counts the pods of a class, not the PodGroups
+				unit.Priority = min(unit.Priority, *p)
+			}
 		}
 	}
 	if group != nil {

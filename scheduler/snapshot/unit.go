@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -80,20 +81,27 @@ func (u Unit) Part(pods []*corev1.Pod) Unit {
 // Leaving reports whether all of the unit is on its way out.
 func (u Unit) Leaving() bool { return u.sum().stay == 0 }
 
-// Returns reports whether the unit is a pod that returns to its node at once when it is ended: that of a DaemonSet, or
-// one that its kubelet has from a file. Its departure makes no room.
+// Returns reports whether the unit returns to its nodes at once when it is ended, so that its departure makes no room: a pod of a
+// DaemonSet, one that its kubelet has from a file, or a gang that has no other pods. One such pod protects no gang: a tenant
+// may add a DaemonSet to it.
 //
 // The pod itself names its DaemonSet, and a tenant that could do so for any pod would never be preempted. A reference
 // with an API group is verified by others: the garbage collector deletes pods of a DaemonSet that does not exist, and
 // the DaemonSet controller those that its DaemonSet does not want there. One without a group is never resolved.
 func (u Unit) Returns() bool {
-	if len(u.Pods) == 0 {
-		return false
-	}
-	if _, static := u.Pods[0].Annotations[corev1.MirrorPodAnnotationKey]; static {
+	return u.all(returns)
+}
+
+// all reports whether there are pods, and all have a property.
+func (u Unit) all(has func(*corev1.Pod) bool) bool {
+	return len(u.Pods) > 0 && !slices.ContainsFunc(u.Pods, func(p *corev1.Pod) bool { return !has(p) })
+}
+
+func returns(pod *corev1.Pod) bool {
+	if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return true
 	}
-	owner := metav1.GetControllerOf(u.Pods[0])
+	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.APIVersion == appsv1.SchemeGroupVersion.String() && owner.Kind == "DaemonSet"
 }
 
@@ -175,10 +183,7 @@ func (u Unit) End() time.Time {
 // restarted whenever they end. That holds for the pods of a group (LeaderWorkerSet and the like), too, unless an end of
 // it is known: no place is free when a service ends.
 func (u Unit) Stays() bool {
-	if len(u.Pods) == 0 {
-		return false
-	}
-	always := u.Pods[0].Spec.RestartPolicy == corev1.RestartPolicyAlways
+	always := u.all(func(p *corev1.Pod) bool { return p.Spec.RestartPolicy == corev1.RestartPolicyAlways })
 	if u.Group != nil {
 		return always && u.End().IsZero()
 	}

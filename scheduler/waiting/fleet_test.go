@@ -144,3 +144,16 @@ func (f *fleet) question(group *schedulingv1beta1.PodGroup, gpus string) *waitin
 	}
 	return x
 }
+
+// refuses asks the queue about a pod in no gang for which the framework found no node.
+func (f *fleet) refuses(single *corev1.Pod) {
+	f.tb.Helper()
+	x, err := f.reader.Read(
+		f.tb.Context(),
+		waiting.Asked{Waiting: []*corev1.Pod{single}, Nodes: f.nodes, Now: f.clock.Now()},
+	)
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	f.queue.Refused(x)
+}

@@ -28,9 +28,15 @@ type leftover struct {
 // Clone returns the guard itself: nothing changes it.
 func (g *Guard) Clone() fwk.StateData { return g }
 
-// Single returns a question of a pod that is in no gang for Guard. It is nil for pods that ignore leases: those of DaemonSets.
+// Single returns a question of a pod that is in no gang for Guard. It is nil for pods that ignore leases: those of DaemonSets that request no
+// accelerators. Agents have to run on every node; with accelerators any tenant could take all that is leased.
 func (r *Reader) Single(pod *corev1.Pod, nodes []fwk.NodeInfo) (*Question, error) {
-	if (snapshot.Unit{Pods: []*corev1.Pod{pod}}).Returns() {
+	alone := []*corev1.Pod{pod}
+	accelerators := snapshot.Accelerators(alone, r.Accelerators)
+	if r.Stock != nil && r.Stock.Claims(alone) {
+		accelerators += r.Stock.Wanted(nil, alone)
+	}
+	if accelerators == 0 && (snapshot.Unit{Pods: alone}).Returns() {
 		return nil, nil
 	}
 	view, err := r.View(Asked{Waiting: []*corev1.Pod{pod}, Nodes: nodes})
@@ -38,17 +44,10 @@ func (r *Reader) Single(pod *corev1.Pod, nodes []fwk.NodeInfo) (*Question, error
 		return nil, err
 	}
 	x := &Question{
-		Waiting: []*corev1.Pod{
-			pod,
-		},
-		View:  view,
-		Kinds: r.Accelerators,
-		Accelerators: snapshot.Accelerators(
-			[]*corev1.Pod{pod},
-			r.Accelerators,
-		), // the queue asks as much: leases bind both alike
-		Protected: r.protects(pod.Spec.PriorityClassName),
-		Choices:   []devices.Asked{devices.NewAsked(view.Ledger(nil), topology.Gang{})},
+		Waiting: alone, View: view, Kinds: r.Accelerators,
+		Accelerators: accelerators, // the queue asks as much: leases bind both alike
+		Protected:    r.protects(pod.Spec.PriorityClassName),
+		Choices:      []devices.Asked{devices.NewAsked(view.Ledger(nil), topology.Gang{})},
 	}
 	x.Fleet = func() Fleet {
 		reading := r.reading()

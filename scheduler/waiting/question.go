@@ -238,15 +238,25 @@ func (x *Question) world(fleet Fleet, now time.Time) contention.World {
 // choices is the Placer of a question with several answers: devices that all members share are in one place or another.
 type choices struct{ all []devices.Asked }
 
+// mostTried is the largest number of choices with room enough that are tried in one evaluation: of a gang that no one node may hold, each node
+// with devices of its own is one.
+const mostTried = 128
+
 // Place places the gang with the first choice that holds it.
 func (c choices) Place(l topology.Ledger, ask contention.Ask) contention.Answer {
 	first := contention.Place(l, ask)
+	tried := 1
 	for _, other := range c.all[1:] {
-		if first.Refusal == nil {
+		if first.Refusal == nil || tried == mostTried {
 			break
 		}
-		ask.Gang.Shapes = other.Gang.Shapes
-		if answer := contention.Place(l, ask); answer.Refusal == nil {
+		if !other.Holds(l.Free, int64(max(ask.Needed, 1))) {
+			continue
+		}
+		tried++
+		there := ask
+		there.Gang = other.Choose(ask.Gang)
+		if answer := contention.Place(l, there); answer.Refusal == nil {
 			return answer
 		}
 	}
@@ -257,9 +267,19 @@ func (c choices) Place(l topology.Ledger, ask contention.Ask) contention.Answer 
 func (c choices) Reserve(
 	l topology.Ledger, ask contention.Ask, running []topology.Running,
 ) (topology.Reservation, bool) {
-	for _, choice := range c.all {
-		ask.Gang.Shapes = choice.Gang.Shapes
-		if r, fits, err := topology.Earliest(l, ask.Fewest(), running); fits && err == nil {
+	tried := 0
+	for i, choice := range c.all {
+		there := ask
+		if i > 0 { // the gang of the first is chosen already
+			if l.Total != nil && !choice.Holds(l.Total, int64(max(ask.Needed, 1))) {
+				continue
+			}
+			there.Gang = choice.Choose(ask.Gang)
+		}
+		if tried++; tried > mostTried {
+			break
+		}
+		if r, fits, err := topology.Earliest(l, there.Fewest(), running); fits && err == nil {
 			return r, true
 		}
 	}

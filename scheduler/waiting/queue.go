@@ -295,6 +295,8 @@ func (q *Queue) Trial(x *Question) contention.Answer {
 func (q *Queue) Remove(id contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	delete(q.reserved, id) // also of one that was refused last, and is not in the machine
+	delete(q.vain, id)
 	if !q.machine.Knows(id) {
 		return
 	}
@@ -302,12 +304,18 @@ func (q *Queue) Remove(id contention.ID) {
 	for _, action := range q.machine.Remove(id, q.now()) {
 		q.act(nil, action)
 	}
-	delete(q.reserved, id)
-	delete(q.vain, id)
 	q.learner.Withdraws(id)
 	q.waker.evaluated(id)
 	q.count()
 	q.remindIfCandidates()
+}
+
+// PodGone drops a pod that is deleted and in no gang, and its predicted run time. Another pod of its name may continue with its place.
+func (q *Queue) PodGone(id contention.ID) {
+	q.Remove(id)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.learner.Forget(id)
 }
 
 // Forget drops an entity that is deleted, and all leases for it.

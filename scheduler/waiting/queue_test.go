@@ -8,9 +8,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/forecast"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 	"github.com/lockstep-project/lockstep/topology"
@@ -140,6 +142,37 @@ func TestQueue_StateSurvivesJSON(t *testing.T) {
 	}
 }
 
+// A scheduler that begins may have asked for a pod before it reads the state of the last one: the pod has its place once,
+// and gangs have the places that were stored.
+func TestQueue_RestoresBesideWhatWasAskedSince(t *testing.T) {
+	f := newFleet(t, 4, 4)
+	f.runs("runs", "8", time.Hour, 0, 1, 2, 3)
+	single := pod("single", "8")
+	f.refuses(single)
+	f.clock.Step(time.Second)
+	f.asks(f.group("head", 2), "8")
+	state := f.queue.State()
+	if n := len(state.Machine.Leases); n != 2 {
+		t.Fatalf("%d leases are written, want 2", n)
+	}
+	f.queue = waiting.New(timing.Timing{Clock: f.clock, Beside: func(func()) {}}, contention.DefaultPolicy())
+	f.refuses(single)
+	f.queue.Restore(state)
+	f.refuses(single)
+	leases := f.queue.Leases()
+	if len(leases) != 2 {
+		t.Fatalf("leases are %+v, want those of the pod and of the gang", leases)
+	}
+	for _, l := range leases {
+		if len(l.Room) == 0 {
+			t.Errorf("the place of %v is lost", l.Owner)
+		}
+	}
+	if next, ok := f.queue.Next(); ok {
+		t.Errorf("%s is still to be asked", next)
+	}
+}
+
 // An administrator revokes a reservation: the gang waits on, without one.
 func TestQueue_AnnotationRevokes(t *testing.T) {
 	f, _ := busy(t)
@@ -166,6 +199,65 @@ func TestQueue_RefusedPlansHoldUpNone(t *testing.T) {
 	}
 	if _, leased := f.queue.Started("team/second", []string{"n00000", "n00001"}); leased {
 		t.Error("it had a lease")
+	}
+}
+
+// An agent of a DaemonSet starts on leased nodes, too; one that requests GPUs waits for its turn as all others do.
+func TestReader_AgentsIgnoreLeasesButForGPUs(t *testing.T) {
+	f, _ := busy(t)
+	for gpus, guarded := range map[string]bool{"0": false, "8": true} {
+		agent := pod("agent", gpus)
+		agent.CreationTimestamp = metav1.NewTime(f.clock.Now().Add(time.Second)) // behind the head
+		agent.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", Controller: new(true),
+		}}
+		x, err := f.reader.Single(agent, f.nodes)
+		if err != nil || (x != nil) != guarded {
+			t.Errorf("with %s GPUs: guarded %t, %v", gpus, x != nil, err)
+		}
+		if guarded && f.queue.Guard(x).Admits(agent, "n00003") {
+			t.Error("the agent may have the GPUs of a leased node")
+		}
+	}
+}
+
+// A pod of a StatefulSet is created again under its name: its run time is predicted anew.
+func TestQueue_PredictsAnewForAPodOfTheSameName(t *testing.T) {
+	f := newFleet(t, 1, 1)
+	const id = "team/pod/"
+	predicted := 0
+	key := func() forecast.Key {
+		predicted++
+		return forecast.Key{}
+	}
+	f.queue.Learn().Waits(id, key)
+	f.queue.PodGone(id)
+	f.queue.Learn().Waits(id, key)
+	if predicted != 2 {
+		t.Errorf("predicted %d times, want 2", predicted)
+	}
+}
+
+// A gang that the framework refuses in its leased place is not in the machine: the instant that was reported for it is forgotten with it
+// all the same. Another gang of its name has none.
+func TestQueue_ForgetsTheReportOfARefusedGang(t *testing.T) {
+	f, _ := busy(t)
+	f.nodes = newFleet(t, 4, 4).nodes // what ran has ended
+	f.clock.Step(time.Second)
+	f.queue.Changed()
+	head := f.groups[types.NamespacedName{Namespace: "team", Name: "head"}]
+	if out := f.asks(head, "8"); out.Placed == nil {
+		t.Fatalf("the head: %+v", out)
+	}
+	f.clock.Step(time.Second)
+	f.asks(f.group("second", 2), "8")
+	f.queue.Forget("team/head")
+	f.clock.Step(time.Second)
+	if out := f.asks(f.group("head", 4), "8"); out.Placed == nil {
+		t.Fatalf("the new head: %+v", out)
+	}
+	if at, leased := f.queue.Started("team/head", []string{"n00000", "n00001", "n00002", "n00003"}); leased {
+		t.Errorf("the new gang was expected at %s", at)
 	}
 }
 

@@ -66,7 +66,12 @@ func (r *Reader) View(a Asked) (snapshot.View, error) {
 		late, _ := snapshot.Late(a.Group, a.Waiting, a.Running) // its faults are reported when the gang is read
 		pods, required = slices.Concat(a.Waiting, late), snapshot.Required(a.Group)
 	}
-	view, err := r.Indices.View(a.Nodes, slices.Concat(r.Accelerators, snapshot.Resources(pods)), required)
+	var served func(corev1.ResourceName) bool
+	if r.Stock != nil {
+		served = r.Stock.Serves
+	}
+	counted := r.Indices.Offered(a.Nodes, snapshot.Resources(pods), served)
+	view, err := r.Indices.View(a.Nodes, slices.Concat(r.Accelerators, counted), required)
 	if err != nil {
 		return view, fmt.Errorf("planning on %d nodes: %w", len(a.Nodes), err)
 	}

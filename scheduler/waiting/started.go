@@ -16,6 +16,9 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 	q.events++
 	defer q.learner.Starts(id) // after its entity was read for the last time
 	at := q.numbers(nodes)
+	expected, leased = q.reserved[id]
+	delete(q.reserved, id)
+	delete(q.vain, id)
 	if !q.machine.Knows(id) { // another member of it, or a pod that has not waited
 		q.machine.Taken(at)
 		if len(q.machine.Leases()) > 0 {
@@ -30,9 +33,6 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 	if q.placed != nil && q.placed.ID == id {
 		q.begin()
 	}
-	expected, leased = q.reserved[id]
-	delete(q.reserved, id)
-	delete(q.vain, id)
 	q.count()
 	next := q.due()
 	q.mu.Unlock()

@@ -74,6 +74,9 @@ func (q *Queue) Restore(s State) {
 	defer q.mu.Unlock()
 	for i := range s.Machine.Leases {
 		l := &s.Machine.Leases[i]
+		if q.machine.Lease(l.Owner) != nil {
+			continue // its place is a newer one
+		}
 		p := q.atlas.of(l.Owner)
 		p.sweep = l.Sweep
 		for _, of := range s.Places[l.Owner] {
