@@ -11,11 +11,13 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lockstep-project/lockstep/controller"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
@@ -87,6 +89,12 @@ func TestInstall_APodThatIsDeletedServesOnAndMayFinish(t *testing.T) {
 		t.Errorf("the pod has %v to end, want %v: %v of service, %v to end and %v to write reports",
 			grace, needs, serves, controller.Ending, controller.Flushing)
 	}
+}
+
+// Jobs may not name the class of the product's own pods, whose value is above those of all jobs.
+func TestInstall_PriorityClassIsTheRefusedOne(t *testing.T) {
+	var class schedulingv1.PriorityClass
+	charted(t, render.Default(), "PriorityClass", plan.OwnPriorityClass, &class)
 }
 
 // The webhooks beside Kubeflow Trainer are called for the jobs that the controller calls its own.

@@ -45,7 +45,8 @@ type reporting struct {
 	server    flusher
 }
 
-// run runs the manager until it ends, and then writes the reports that the server holds. Until then no other replica could lead.
+// run runs the manager, and after its end writes the reports that the server still holds. Written earlier, they would
+// delay the next leader, which needs the lease of this one.
 func (r reporting) run(ctx context.Context, mgr manager.Runnable) error {
 	err := mgr.Start(ctx)
 	if r.server != nil {

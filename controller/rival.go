@@ -33,7 +33,8 @@ const (
 )
 
 // rivals looks for a Kubeflow Trainer that works on the same jobs. It reads all leases of that name, because an
-// administrator chooses the namespace. A Kubeflow Trainer that elects no leader cannot be seen.
+// administrator chooses the namespace; policy trainerleases.lockstep.dev denies tenants such a lease. A Kubeflow
+// Trainer that elects no leader cannot be seen.
 //
 // A replica that leads ends when it sees one, and a replica that does not lead waits. All replicas serve webhooks meanwhile.
 type rivals struct {
@@ -147,8 +148,13 @@ func describeRival(found *coordinationv1.Lease) error {
 	)
 }
 
-// held reports whether a lease has a holder that renews it.
+// held reports whether a lease has a holder that renews it. A renewal that is farther ahead of our clock than
+// rivalPatience is none: clocks of two nodes differ by less, and a lease that a tenant wrote before policy
+// trainerleases.lockstep.dev was installed would stop the controller for ever.
 func held(found *coordinationv1.Lease, now time.Time) bool {
-	return ptr.Deref(found.Spec.HolderIdentity, "") != "" && found.Spec.RenewTime != nil &&
-		now.Sub(found.Spec.RenewTime.Time) < rivalPatience
+	if ptr.Deref(found.Spec.HolderIdentity, "") == "" || found.Spec.RenewTime == nil {
+		return false
+	}
+	since := now.Sub(found.Spec.RenewTime.Time)
+	return -rivalPatience <= since && since < rivalPatience
 }

@@ -62,9 +62,9 @@ func ask(ctx context.Context, clients kubernetes.Interface, options config.Optio
 	log := klog.FromContext(ctx)
 	switch offer.Mode {
 	case probe.Groups, probe.Resources:
-		log.Info("Cluster offers gangs in part", "mode", offer.Mode, "missing", offer.Missing())
+		log.Info("Cluster supports gang scheduling in part", "mode", offer.Mode, "missing", offer.Missing())
 	case probe.Full:
-		log.Info("Cluster offers gangs", "mode", offer.Mode)
+		log.Info("Cluster supports gang scheduling", "mode", offer.Mode)
 	}
 	return offer, nil
 }

@@ -57,6 +57,9 @@ func TestRivals_Working(t *testing.T) {
 		"one that works elsewhere":         {lease: leaseOf("ml", "a", time.Second), takeOver: "kubeflow", works: true},
 		"one that ended a while ago":       {lease: leaseOf("kubeflow", "a", 2*time.Minute)},
 		"one that gave its lease up":       {lease: leaseOf("kubeflow", "", time.Second)},
+		"one whose clock is ahead":         {lease: leaseOf("kubeflow", "a", -time.Minute), works: true},
+		"one renewed in the far future":    {lease: leaseOf("team-a", "a", -24*time.Hour)},
+		"one renewed for ever":             {lease: leaseOf("team-a", "a", -1<<62)},
 		"none":                             {},
 	} {
 		t.Run(name, func(t *testing.T) {

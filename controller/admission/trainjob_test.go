@@ -350,17 +350,19 @@ func classOf(name string) *schedulingv1.PriorityClass {
 	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// A job names a class that exists, and none of those that Kubernetes reserves.
+// A job names a class that exists, and none of those that Kubernetes and Lockstep reserve.
 func TestPriorityClass_OfJobMustExist(t *testing.T) {
 	const at = "metadata.annotations[lockstep.dev/priority-class]: Invalid value: "
+	const must = "must be the name of a PriorityClass that is not lockstep and does not start with system-"
 	for name, want := range map[string]string{
 		"high":                 "",
 		"low":                  at + `"low": PriorityClass "low" doesn't exist: priorityclasses.scheduling.k8s.io "low" not found`,
-		"system-node-critical": at + `"system-node-critical": must be the name of a PriorityClass that does not start with system-`,
-		"No class":             at + `"No class": must be the name of a PriorityClass that does not start with system-`,
+		"system-node-critical": at + `"system-node-critical": ` + must,
+		"No class":             at + `"No class": ` + must,
+		plan.OwnPriorityClass:  at + `"lockstep": ` + must,
 	} {
 		job := trainJob(annotated("lockstep.dev/priority-class", name))
-		got, err := newValidator(t, there(t), classOf("high")).Create(t.Context(), job)
+		got, err := newValidator(t, there(t), classOf("high"), classOf("lockstep")).Create(t.Context(), job)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (d *Defaulter) queuesAnew(ctx context.Context, user authenticationv1.UserIn
 	return !controls, err
 }
 
-// controls reports whether a user is a controller of TrainJobs, or might be one: he may write the status of all of them.
+// controls reports whether a user may write the status of all TrainJobs, as controllers of TrainJobs may.
 func (d *Defaulter) controls(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {

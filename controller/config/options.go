@@ -196,15 +196,15 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		`address of the metrics; "0" for none`)
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,
-		"serve metrics with TLS and only to who may get /metrics; off serves them to everybody")
+		"serve metrics with TLS, and only to users that may get /metrics; off serves them without TLS to any client")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
 		`address of healthz and readyz; "0" for none`)
 	flags.StringVar(&o.GangDefault, "gang-default", o.GangDefault,
-		"on or off: whether jobs are gangs that do not say otherwise")
+		"on or off: whether jobs are gangs unless they say otherwise")
 	flags.Func(
 		"gang-api",
-		"where gangs are kept: native (scheduling.k8s.io), resources ("+gangapi.Group+"), or auto for where they were kept at the start "+
-			"before, or else native where the API server serves it (default auto)",
+		"API in which gangs are stored: native (scheduling.k8s.io), resources ("+gangapi.Group+"), or auto: that of the previous start, "+
+			"or else native where the API server serves it (default auto)",
 		func(text string) (err error) {
 			o.GangAPI, err = gangapi.Parse(text)
 			return err
@@ -220,13 +220,13 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 		},
 	)
 	flags.BoolVar(&o.NodesComplete, "nodes-complete", o.NodesComplete,
-		"make no pods for a gang of which a member fits no node of the cluster, if it were empty, and no --node-shape")
+		"make no pods for a gang with a member that fits neither an empty node of the cluster nor any --node-shape")
 	flags.DurationVar(
 		&o.KueueCheckAfter,
 		"kueue-check-after",
 		o.KueueCheckAfter,
-		"answer Kueue's AdmissionChecks of controllerName lockstep.dev/nodes: a job that was admitted and waits for nodes so long is given back to "+
-			"Kueue; 0 for none",
+		"answer Kueue's AdmissionChecks of controllerName lockstep.dev/nodes: an admitted job that waits for nodes longer than this is returned to "+
+			"Kueue; 0 disables this",
 	)
 	flags.IntVar(&o.Workers, "workers", o.Workers, "TrainJobs reconciled at a time")
 	flags.DurationVar(

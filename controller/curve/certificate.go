@@ -24,7 +24,7 @@ const alphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 func Certificate(name string, random io.Reader) (string, error) {
 	secret := make([]byte, keySize)
 	if _, err := io.ReadFull(random, secret); err != nil {
-		return "", fmt.Errorf("reading chance: %w", err)
+		return "", fmt.Errorf("reading random bytes: %w", err)
 	}
 	key, err := ecdh.X25519().NewPrivateKey(secret)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lockstep-project/lockstep/controller/lease"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -78,7 +80,15 @@ type trial struct {
 }
 
 func (g Guard) once(ctx context.Context) error {
-	for _, t := range g.trials() {
+	made, err := g.makesClass(ctx)
+	if err != nil {
+		return err
+	}
+	trials := g.trials()
+	if made {
+		trials = append(trials, g.classTrial())
+	}
+	for _, t := range trials {
 		err := t.try(ctx)
 		denied := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "'"+t.policy+"'")
 		switch {
@@ -98,13 +108,43 @@ func (g Guard) once(ctx context.Context) error {
 	return nil
 }
 
-// The policies of manifests/chart/templates/policies.
+// The policies of manifests/chart/templates.
 const (
-	gangTimes      = "gangtimes.lockstep.dev"
-	trainJobOwners = "trainjobowners.lockstep.dev"
-	belongings     = "belongings.lockstep.dev"
-	gangPriorities = "gangpriorities.lockstep.dev"
+	gangTimes           = "gangtimes.lockstep.dev"
+	trainJobOwners      = "trainjobowners.lockstep.dev"
+	belongings          = "belongings.lockstep.dev"
+	gangPriorities      = "gangpriorities.lockstep.dev"
+	trainerLeases       = "trainerleases.lockstep.dev"
+	componentPriorities = "componentpriorities.lockstep.dev"
 )
+
+// class is the PriorityClass that the chart makes for its own pods. It has partOf as any object of the chart.
+const (
+	class       = "lockstep"
+	labelPartOf = "app.kubernetes.io/part-of"
+	partOf      = "lockstep"
+)
+
+// makesClass reports whether the chart makes class. With another priorityClassName it makes neither the class nor its
+// policy, and a class of that name is the administrator's.
+func (g Guard) makesClass(ctx context.Context) (bool, error) {
+	found, err := g.Controller.SchedulingV1().PriorityClasses().Get(ctx, class, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("getting PriorityClass %s: %w", class, err)
+	}
+	return found.Labels[labelPartOf] == partOf, nil
+}
+
+// classTrial is a gang of class. The policy refuses it as it refuses pods, but in every namespace, so that the trial
+// needs no right to create pods and no namespace of a tenant.
+func (g Guard) classTrial() trial {
+	const what = "a tenant can give gangs and pods PriorityClass " + class + ", which is before all others,"
+	named := func(group *schedulingv1beta1.PodGroup) { group.Spec.PriorityClassName = class }
+	return trial{componentPriorities, what, true, createGroup(g.Stranger, g.Namespace, named)}
+}
 
 func (g Guard) trials() []trial {
 	claimed := config(g.Namespace, "lockstep-guard", owner("trainer.kubeflow.org/v1alpha1", "TrainJob"))
@@ -129,8 +169,11 @@ func (g Guard) trials() []trial {
 			trial{belongings, "the controller can create a PodGroup, or a JobSet, without a TrainJob", true, unowned},
 		)
 	}
+	const stop = "a tenant can hold lease " + lease.Trainer + ", which stops the controller,"
 	trials = append(
 		trials,
+		trial{trainerLeases, stop, true, createLease(g.Stranger, g.Namespace)},
+		trial{trainerLeases, "the controller can take over that lease", false, createLease(g.Controller, g.Namespace)},
 		trial{gangTimes, times, true, createGroup(g.Stranger, g.Namespace, queued)},
 		trial{
 			gangTimes,
@@ -202,6 +245,19 @@ func createGroup(
 	change(group)
 	return func(ctx context.Context) error {
 		_, err := client.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, dryRun())
+		return err //nolint:wrapcheck // the caller adds the context
+	}
+}
+
+// createLease creates the lease of a Kubeflow Trainer. Where there is one, admission precedes the search for it: an
+// answer that the lease exists means that the policies let the request pass.
+func createLease(client kubernetes.Interface, namespace string) func(context.Context) error {
+	made := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: lease.Trainer}}
+	return func(ctx context.Context) error {
+		_, err := client.CoordinationV1().Leases(namespace).Create(ctx, made, dryRun())
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
 		return err //nolint:wrapcheck // the caller adds the context
 	}
 }

@@ -65,7 +65,7 @@ func New(registry prometheus.Registerer) *Controller {
 	c := &Controller{
 		ClusterMode: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "lockstep", Name: "cluster_mode",
-			Help: "What the cluster offers for gangs: 1 for its mode (full, groups).",
+			Help: "What the cluster offers for gangs: 1 for its mode (full, groups or resources).",
 		}, []string{"mode"}),
 		Rival: factory.NewGauge(prometheus.GaugeOpts{
 			Namespace: "lockstep",

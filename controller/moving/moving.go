@@ -9,6 +9,7 @@ package moving
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,6 +31,10 @@ import (
 
 // pause is the time between two lists of the groups in the former API.
 const pause = 20 * time.Second
+
+// errMayNotList indicates that the controller has no right to list groups of the former API: none of them is its own. A
+// right that only a single request lacks, such as one that an admission policy refuses, is an error like any other.
+var errMayNotList = errors.New("no right to list the PodGroups of the former API")
 
 // Mover moves the gangs of one cluster. It runs where the controller leads.
 type Mover struct {
@@ -54,7 +59,7 @@ func (m Mover) Start(ctx context.Context) error {
 	for {
 		left, err := m.Step(ctx)
 		switch {
-		case apierrors.IsForbidden(err):
+		case errors.Is(err, errMayNotList) && left == 0:
 			log.Info(
 				"Gangs of the former API are not looked for: the controller has no right to",
 				"reason",
@@ -75,29 +80,37 @@ func (m Mover) Start(ctx context.Context) error {
 }
 
 // Step copies every group that is needed, deletes the others, and returns the number of groups that are left in the
-// former API.
+// former API. A group that fails is left, and does not keep the groups behind it from moving; a list that fails counts
+// as one group.
 func (m Mover) Step(ctx context.Context) (left int, err error) {
 	namespaces := m.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
+	var failures []error
 	for _, namespace := range namespaces {
 		found, err := m.Old.SchedulingV1beta1().PodGroups(namespace).List(ctx, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsNotFound(err):
 			return 0, nil // the former API is not served
-		}
-		if err != nil {
-			return 0, fmt.Errorf("listing the PodGroups of the former API: %w", err)
+		case apierrors.IsForbidden(err):
+			failures = append(failures, fmt.Errorf("%w: %w", errMayNotList, err))
+			continue
+		case err != nil:
+			left++
+			failures = append(failures, fmt.Errorf("listing the PodGroups of the former API: %w", err))
+			continue
 		}
 		for i := range found.Items {
 			moved, err := m.move(ctx, &found.Items[i])
 			if err != nil {
-				return 0, err
+				moved = 1
+				failures = append(failures, err)
 			}
 			left += moved
 		}
 	}
-	return left, nil
+	return left, errors.Join(failures...)
 }
 
 // move deals with one group; it returns 1 if the group is a TrainJob's and stays for now.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -155,6 +157,89 @@ func TestStep_LeavesOtherGangsAlone(t *testing.T) {
 	}
 	if in(t, former, "other") == nil || in(t, now, "other") != nil {
 		t.Error("it was moved")
+	}
+}
+
+// refusing answers a verb for groups of one name with 403, as an admission policy does.
+func refusing(api *fake.Clientset, verb, name string) {
+	api.PrependReactor(verb, "podgroups", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		at := ""
+		switch asked := action.(type) {
+		case clienttesting.CreateAction:
+			at = asked.GetObject().(metav1.Object).GetName()
+		case clienttesting.PatchAction:
+			at = asked.GetName()
+		}
+		if at != name {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, name, errBusy)
+	})
+}
+
+// A group that a quota or a policy refuses is left, and the groups behind it are moved.
+func TestStep_ContinuesBehindARefusedGroup(t *testing.T) {
+	for verb, jobs := range map[string][]client.Object{
+		"create": {job("a", nil), job("b", nil)},
+		"patch":  {job("b", nil)}, // the first is to be removed
+	} {
+		t.Run(verb, func(t *testing.T) {
+			m, former, now := mover(t, []runtime.Object{group("a"), group("b")}, jobs...)
+			refusing(former, verb, "a")
+			refusing(now, verb, "a")
+			left, err := m.Step(t.Context())
+			if left != 2 || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), team+"/a") {
+				t.Errorf("%d are left, %v", left, err)
+			}
+			if in(t, now, "b") == nil {
+				t.Error("the group behind it was not moved")
+			}
+		})
+	}
+}
+
+// A namespace whose groups the controller may not list does not keep the groups of the others from moving.
+func TestStep_ContinuesBehindAForbiddenNamespace(t *testing.T) {
+	m, former, now := mover(t, []runtime.Object{group("train")}, job("train", nil))
+	m.Namespaces = []string{"closed", team}
+	former.PrependReactor("list", "podgroups", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errBusy)
+		return action.GetNamespace() == "closed", nil, err
+	})
+	if left, err := m.Step(t.Context()); left != 1 || !apierrors.IsForbidden(err) {
+		t.Errorf("%d are left, %v", left, err)
+	}
+	if in(t, now, "train") == nil {
+		t.Error("the group was not moved")
+	}
+}
+
+// A refused write is not a missing right to look: Start tries again, and ends when the group has moved.
+func TestStart_TriesARefusedGroupAgain(t *testing.T) {
+	m, former, now := mover(t, []runtime.Object{group("train")})
+	clock := clocktesting.NewFakeClock(metav1.Now().Time)
+	m.Clock = clock
+	refused := 0
+	former.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
+		refused++
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "train", errBusy)
+		return refused == 1, nil, err
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(t.Context()) }()
+	for done := false; !done; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			done = true
+		default:
+			clock.Step(20 * time.Second)
+		}
+	}
+	if in(t, former, "train") != nil || in(t, now, "train") != nil {
+		t.Error("it ended before the group was removed")
 	}
 }
 

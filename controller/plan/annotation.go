@@ -35,8 +35,13 @@ const (
 	autoOff = "false"
 )
 
-// systemPrefix begins the names of the classes that Kubernetes reserves for its own components.
-const systemPrefix = "system-"
+const (
+	// systemPrefix begins the names of the classes that Kubernetes reserves for its own components.
+	systemPrefix = "system-"
+	// OwnPriorityClass is the class that the chart creates for Lockstep's own pods. A gang of that class would preempt all
+	// others.
+	OwnPriorityClass = "lockstep"
+)
 
 // Annotation is one line of the table of Lockstep's annotations. Documentation, admission and rendering all use it.
 type Annotation struct {
@@ -166,13 +171,15 @@ func switchAnnotations() []Annotation {
 			check: func(value string) bool { return len(validation.IsDNS1123Subdomain(value)) == 0 },
 		},
 		{
-			Key:    topology.AnnotationPriorityClass,
-			On:     []string{onTrainJob, onRuntime},
-			Values: "the name of a PriorityClass that does not start with " + systemPrefix,
+			Key: topology.AnnotationPriorityClass,
+			On:  []string{onTrainJob, onRuntime},
+			Values: "the name of a PriorityClass that is not " + OwnPriorityClass + " and does not start with " +
+				systemPrefix,
 			Meaning: "The PriorityClass of the job's pods and of its PodGroups, instead of those that the runtime's pods have. It must exist, " +
 				"and ResourceQuotas of the namespace say who may use how much of it. Kueue goes by its own label.",
 			check: func(value string) bool {
-				return len(validation.IsDNS1123Subdomain(value)) == 0 && !strings.HasPrefix(value, systemPrefix)
+				return len(validation.IsDNS1123Subdomain(value)) == 0 && value != OwnPriorityClass &&
+					!strings.HasPrefix(value, systemPrefix)
 			},
 		},
 		words(
@@ -219,8 +226,11 @@ func failureAnnotations() []Annotation {
 			On:     []string{onTrainJob, onRuntime},
 			Values: "an integer of at least 0",
 			Meaning: fmt.Sprintf(
-				"When a rank fails, all ranks start again together, this many times; then the job fails. Default: maxRestarts of the "+
-					"runtime's failurePolicy, or backoffLimit of its Jobs, or %d. Evictions and deleted pods are not counted.",
+				"When a rank fails, all ranks start again together, this many times; then the job fails. "+
+					"Default: maxRestarts of the runtime's failurePolicy, or backoffLimit of its Jobs, or %d. With "+
+					topology.AnnotationOnDisruption+": replace the rank starts again alone, and failures of all "+
+					"ranks are counted. Evictions and deleted pods are not counted. "+
+					"Without effect beside policies of the runtime's own, which an Event says.",
 				defaultMaxRestarts,
 			),
 			check: atLeast(0),
@@ -229,7 +239,7 @@ func failureAnnotations() []Annotation {
 			Key:    topology.AnnotationExitCodes,
 			Values: "code=action or first-last=action, separated by commas; codes from 1 to 255 or *, actions retry, fatal, other-node",
 			Meaning: "What the exit code of a failed rank means: all start again (retry, the default for all codes), again and not on that node for an hour " +
-				"(other-node), or the job fails (fatal). * is all codes that are not named.",
+				"(other-node), or the job fails (fatal; without effect beside policies of the runtime's own). * is all codes that are not named.",
 			check: func(value string) bool {
 				_, err := topology.ParseExitCodes(value)
 				return err == nil

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ type disruption struct {
 	action string
 	// members are the names of the ReplicatedJobs it holds for.
 	members []string
-	// failure holds for ranks that fail, if all start again together.
+	// failure holds for ranks that fail.
 	failure failure
 }
 
@@ -96,6 +97,28 @@ func (d *draft) checkDisruption() field.ErrorList {
 		"needs a gang, and "+topology.AnnotationGang+" is off for this job")}
 }
 
+// withoutEffect returns notes about limits and fatal exit codes that have no effect: beside a policy of the runtime's own, which is retained.
+// They are no faults: a job may have run for long with them.
+func (d *draft) withoutEffect(policy disruption) (notes []string) {
+	ranks, limits := d.newFailure(policy.members), policy.keeps
+	for _, replicated := range d.spec.ReplicatedJobs {
+		own := replicated.Template.Spec.BackoffLimitPerIndex
+		if limits == "" && own != nil && slices.Contains(policy.members, replicated.Name) {
+			limits = "backoffLimitPerIndex of replicated job " + replicated.Name
+		}
+	}
+	note := func(key, kept string) {
+		notes = append(notes, fmt.Sprintf("annotation %s has no effect beside %s, which the runtime has", key, kept))
+	}
+	if ranks.limited && limits != "" && !d.span.isElastic() { // the trainer's own limit is that of elastic jobs
+		note(topology.AnnotationMaxRestarts, limits)
+	}
+	if ranks.fatal() != nil && policy.keeps != "" {
+		note(topology.AnnotationExitCodes, policy.keeps)
+	}
+	return notes
+}
+
 // render writes the policy into the JobSet and returns the notes for its owner.
 func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 	if p.keeps != "" {
@@ -118,15 +141,11 @@ func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 		}
 		job.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		tellWhy(&job.Template.Spec)
+		job.PodFailurePolicy = p.failure.ofPods(p.action)
 		if p.action == disruptionReplace {
-			job.PodFailurePolicy = &batchv1.PodFailurePolicy{
-				Rules: []batchv1.PodFailurePolicyRule{
-					onCondition(batchv1.PodFailurePolicyActionIgnore, corev1.DisruptionTarget),
-				},
-			}
 			// The device and the rank are free only once the old pod has ended.
 			job.PodReplacementPolicy = new(batchv1.Failed)
-			backOffAlone(job)
+			p.failure.backOffAlone(job)
 			continue
 		}
 		if own := job.BackoffLimit; own != nil {
@@ -136,13 +155,33 @@ func (p disruption) render(spec *jobsetv1alpha2.JobSetSpec) (notes []string) {
 				replicated.Name,
 			))
 		}
-		job.PodFailurePolicy = p.failure.ofPods()
 		job.BackoffLimit = new(int32(0))
 	}
-	if p.action == disruptionRestart {
-		spec.FailurePolicy = p.failure.ofGang(spec.FailurePolicy, p.members)
+	if p.action == disruptionReplace {
+		spec.FailurePolicy = p.failure.ofReplaced(spec.FailurePolicy, p.members)
+		return notes
+	}
+	spec.FailurePolicy = p.failure.ofGang(spec.FailurePolicy, p.members)
+	if again := p.initializers(*spec); len(again) > 0 {
+		notes = append(notes, fmt.Sprintf("each restart of the gang runs %s again before its members start: "+
+			"JobSet recreates all Jobs, complete ones too", strings.Join(again, ", ")))
 	}
 	return notes
+}
+
+// initializers are the ReplicatedJobs that have to be complete before a member starts.
+func (p disruption) initializers(spec jobsetv1alpha2.JobSetSpec) []string {
+	var names []string
+	for _, replicated := range spec.ReplicatedJobs {
+		awaited := func(member string) bool {
+			how := awaitedBy(spec, member)[replicated.Name]
+			return how == complete || how == ready && initializes(spec.ReplicatedJobs, replicated.Name)
+		}
+		if slices.ContainsFunc(p.members, awaited) {
+			names = append(names, replicated.Name)
+		}
+	}
+	return names
 }
 
 // tellWhy puts the last lines of a failed container's log into the pod's status, unless the container sets a
@@ -159,10 +198,15 @@ func tellWhy(pod *corev1.PodSpec) {
 
 // backOffAlone gives each rank its own backoff before it is recreated. A Job doubles the wait with each pod that it
 // lost, for any cause, up to ten minutes: a gang that moves would be idle for as long. The number of allowed failures
-// in all is unchanged, and one rank that is beyond it still ends all.
-func backOffAlone(job *batchv1.JobSpec) {
-	if ptr.Deref(job.CompletionMode, batchv1.IndexedCompletion) != batchv1.IndexedCompletion ||
-		job.BackoffLimitPerIndex != nil {
+// in all is the Job's own or that of the annotation, and one rank that is beyond it still ends all.
+func (f failure) backOffAlone(job *batchv1.JobSpec) {
+	if job.BackoffLimitPerIndex != nil {
+		return
+	}
+	if f.limited {
+		job.BackoffLimit = new(f.maxRestarts)
+	}
+	if ptr.Deref(job.CompletionMode, batchv1.IndexedCompletion) != batchv1.IndexedCompletion {
 		return
 	}
 	limit := ptr.Deref(job.BackoffLimit, defaultBackoffLimit)

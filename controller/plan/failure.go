@@ -24,16 +24,20 @@ const (
 	ruleFail     = "anythingElseFails"
 )
 
-// failure is the policy for ranks that fail: all ranks start again together, so often, or not at all after some exit codes.
+// failure is the policy for ranks that fail: all ranks start again together, or a lost one alone, so often, or not at
+// all after some exit codes.
 type failure struct {
 	maxRestarts int32
-	codes       topology.ExitCodes
+	// limited is set if maxRestarts is the annotation's.
+	limited bool
+	codes   topology.ExitCodes
 }
 
 // newFailure reads the policy for the ranks of these ReplicatedJobs: from the annotations of the job or its runtime,
 // else from the runtime's JobSet, else from its Jobs. Values that cannot be read are refused elsewhere.
 func (d *draft) newFailure(members []string) failure {
-	policy := failure{maxRestarts: d.maxRestarts(members)}
+	_, err := strconv.ParseInt(d.jobWish(topology.AnnotationMaxRestarts), 10, 32)
+	policy := failure{maxRestarts: d.maxRestarts(members), limited: err == nil}
 	for _, g := range d.gangs { // as the scheduler reads it
 		if codes, err := topology.ParseExitCodes(g.annotations[topology.AnnotationExitCodes]); err == nil {
 			policy.codes = codes
@@ -74,17 +78,20 @@ type answer struct {
 // answers are the rules for failed ranks in order; the first that matches holds. Every eviction by Kubernetes' own
 // components and by Lockstep's scheduler gives the pod the condition DisruptionTarget first, and so does the scheduler
 // to pods that a kubelet refuses. Evictions are not counted. A failure that no rule matches exceeds the Job's
-// backoffLimit of 0.
+// backoffLimit of 0, or with replace is counted.
 //
 // A rule for exit codes also sees the pods that a Job deletes when it is suspended, and which end by a signal; the count for backoffLimit does not. So no
 // rule names exit codes unless some are fatal, and then the scheduler marks such pods.
-func (f failure) answers() []answer {
+func (f failure) answers(disruption string) []answer {
 	all := []answer{
 		{
 			ruleRestart,
 			onCondition(batchv1.PodFailurePolicyActionFailJob, corev1.DisruptionTarget),
 			jobsetv1alpha2.RestartJobSetAndIgnoreMaxRestarts,
 		},
+	}
+	if disruption == disruptionReplace {
+		all = []answer{{pods: onCondition(batchv1.PodFailurePolicyActionIgnore, corev1.DisruptionTarget)}}
 	}
 	if fatal := f.fatal(); fatal != nil {
 		all = append(all,
@@ -94,10 +101,10 @@ func (f failure) answers() []answer {
 	return all
 }
 
-// ofPods makes a Job fail with its first failed pod.
-func (f failure) ofPods() *batchv1.PodFailurePolicy {
+// ofPods is a Job's policy for its failed pods.
+func (f failure) ofPods(disruption string) *batchv1.PodFailurePolicy {
 	policy := &batchv1.PodFailurePolicy{}
-	for _, answer := range f.answers() {
+	for _, answer := range f.answers(disruption) {
 		policy.Rules = append(policy.Rules, answer.pods)
 	}
 	return policy
@@ -146,6 +153,42 @@ func (f failure) fatal() *batchv1.PodFailurePolicyOnExitCodesRequirement {
 	}
 }
 
+// ofAnswers are the rules of a JobSet for the Jobs that a rule of their podFailurePolicy has failed.
+func (f failure) ofAnswers(disruption string, members []string) []jobsetv1alpha2.FailurePolicyRule {
+	var rules []jobsetv1alpha2.FailurePolicyRule
+	for i, answer := range f.answers(disruption) {
+		if answer.name == "" {
+			continue
+		}
+		rules = append(rules, jobsetv1alpha2.FailurePolicyRule{
+			Name: answer.name, Action: answer.action, TargetReplicatedJobs: members,
+			OnJobFailureReasons:         []string{batchv1.JobReasonPodFailurePolicy},
+			OnJobFailureMessagePatterns: []string{"rule at index " + strconv.Itoa(i) + "$"},
+		})
+	}
+	return rules
+}
+
+// ofReplaced is the JobSet's policy where a lost rank starts again alone. Without a policy any failed Job is final. The
+// runtime's policy remains, but would restart all ranks after a fatal exit code and beyond the annotation's limit.
+func (f failure) ofReplaced(own *jobsetv1alpha2.FailurePolicy, members []string) *jobsetv1alpha2.FailurePolicy {
+	rules := f.ofAnswers(disruptionReplace, members)
+	if f.limited {
+		rules = append(rules, jobsetv1alpha2.FailurePolicyRule{
+			Name: ruleFailed, Action: jobsetv1alpha2.FailJobSet, TargetReplicatedJobs: members,
+			OnJobFailureReasons: []string{
+				batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonMaxFailedIndexesExceeded,
+			},
+		})
+	}
+	if own == nil || len(rules) == 0 {
+		return own
+	}
+	policy := own.DeepCopy()
+	policy.Rules = append(rules, policy.Rules...)
+	return policy
+}
+
 // ofGang is the JobSet's policy. It distinguishes the reasons of a Job's failure by the rule's index, which Kubernetes
 // writes into the message. Of Jobs outside the gang any failure is final, unless the runtime has a policy.
 func (f failure) ofGang(own *jobsetv1alpha2.FailurePolicy, members []string) *jobsetv1alpha2.FailurePolicy {
@@ -153,18 +196,8 @@ func (f failure) ofGang(own *jobsetv1alpha2.FailurePolicy, members []string) *jo
 	if policy == nil {
 		policy = &jobsetv1alpha2.FailurePolicy{}
 	}
-	policy.MaxRestarts, policy.Rules = f.maxRestarts, nil
-	for i, answer := range f.answers() {
-		if answer.name == "" {
-			continue
-		}
-		policy.Rules = append(policy.Rules, jobsetv1alpha2.FailurePolicyRule{
-			Name: answer.name, Action: answer.action, TargetReplicatedJobs: members,
-			OnJobFailureReasons:         []string{batchv1.JobReasonPodFailurePolicy},
-			OnJobFailureMessagePatterns: []string{"rule at index " + strconv.Itoa(i) + "$"},
-		})
-	}
-	policy.Rules = append(policy.Rules, jobsetv1alpha2.FailurePolicyRule{
+	policy.MaxRestarts = f.maxRestarts
+	policy.Rules = append(f.ofAnswers(disruptionRestart, members), jobsetv1alpha2.FailurePolicyRule{
 		Name: ruleFailed, Action: jobsetv1alpha2.RestartJobSet, TargetReplicatedJobs: members,
 		OnJobFailureReasons: []string{batchv1.JobReasonBackoffLimitExceeded},
 	}, jobsetv1alpha2.FailurePolicyRule{

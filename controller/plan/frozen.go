@@ -16,7 +16,7 @@ import (
 
 // Renderer versions the rules by which New renders a JobSet. It rises with every change that renders a case of testdata
 // differently, so that a controller recognizes queued JobSets that an earlier version has rendered.
-const Renderer = 8
+const Renderer = 9
 
 // Decide returns the decisions of these options that show in the pods of a planned job.
 func (o Options) Decide(planned Plan) statev1alpha1.Decisions {

@@ -167,7 +167,9 @@ func (d *Draft) Render() (Plan, error) {
 		result.ComputeDomain = draft.joinDomain(&result.JobSet.Spec)
 	}
 	if members := draft.gangMembers(); len(members) > 0 {
-		result.Notes = draft.newDisruption(members).render(&result.JobSet.Spec)
+		policy := draft.newDisruption(members)
+		ignored := draft.withoutEffect(policy)
+		result.Notes = append(policy.render(&result.JobSet.Spec), ignored...)
 	}
 	return result, nil
 }

@@ -45,6 +45,8 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 	d.warnings = append(d.warnings, contribution.Warnings...)
 	d.wrap(contribution.Wraps)
 	d.spec.Suspend = clone(d.job.Spec.Suspend)
+	// A JobSet that is deleted before its job's end is recorded would be created again, and the training with it.
+	d.spec.TTLSecondsAfterFinished = nil
 	return &jobsetv1alpha2.JobSet{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: jobsetv1alpha2.GroupVersion.String(),

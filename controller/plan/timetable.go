@@ -23,6 +23,8 @@ const (
 	// than half a minute, is the same: no plan is finer, and each change is a write.
 	sameShare = 20
 	sameEnd   = 30 * time.Second
+	// longestDeadline is the longest time that a Duration holds, in seconds: 292 years. The API accepts more.
+	longestDeadline = int64(math.MaxInt64 / time.Second)
 )
 
 // timetable returns a PodGroup's annotations about a job's time. The scheduler orders its queue by it, fills gaps
@@ -57,13 +59,19 @@ func ActiveSince(job *trainerv1alpha1.TrainJob) time.Time {
 	return job.CreationTimestamp.Time
 }
 
+// Deadline returns the end of a job's activeDeadlineSeconds if its clock is not stopped meanwhile; zero without one.
+func Deadline(job *trainerv1alpha1.TrainJob) time.Time {
+	seconds := job.Spec.ActiveDeadlineSeconds
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return ActiveSince(job).Add(time.Duration(min(seconds, longestDeadline)) * time.Second)
+}
+
 // expectedEnd is the earlier of the job's deadline and of the end that its trainer's reports lead to expect; zero without either.
 func expectedEnd(job *trainerv1alpha1.TrainJob, reported time.Time) time.Time {
-	if job.Spec.ActiveDeadlineSeconds == 0 {
-		return reported
-	}
-	deadline := ActiveSince(job).Add(time.Duration(job.Spec.ActiveDeadlineSeconds) * time.Second)
-	if !reported.IsZero() && reported.Before(deadline) {
+	deadline := Deadline(job)
+	if deadline.IsZero() || !reported.IsZero() && reported.Before(deadline) {
 		return reported
 	}
 	return deadline

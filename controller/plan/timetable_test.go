@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,7 @@ func TestTimetable(t *testing.T) {
 		"neither deadline nor report":     {},
 		"deadline from creation":          {deadline: 3600, end: "11:00:00"},
 		"deadline from resumption":        {deadline: 3600, status: trainerv1alpha1.TrainJobStatus{Conditions: resumedAt("12:00:00")}, end: "13:00:00"},
+		"deadline longer than a Duration": {deadline: 9_223_372_037, reported: clock(t, "10:31:00"), end: "10:31:00"},
 		"report":                          {reported: clock(t, "10:31:00"), end: "10:31:00"},
 		"report before the deadline":      {deadline: 3600, reported: clock(t, "10:31:00"), end: "10:31:00"},
 		"report that misses the deadline": {deadline: 3600, reported: clock(t, "12:30:00"), end: "11:00:00"},
@@ -101,6 +103,20 @@ func TestTimetable(t *testing.T) {
 				t.Errorf("annotations (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The end of a deadline that no Duration holds is in the far future, and not before the job's creation.
+func TestDeadline_LongerThanADuration(t *testing.T) {
+	job := &trainerv1alpha1.TrainJob{}
+	job.CreationTimestamp = metav1.NewTime(clock(t, "10:00:00"))
+	for seconds, want := range map[int64]int{
+		3600: 2026, 9_223_372_036: 2319, 9_223_372_037: 2319, math.MaxInt64: 2319,
+	} {
+		job.Spec.ActiveDeadlineSeconds = seconds
+		if got := plan.Deadline(job).Year(); got != want {
+			t.Errorf("%d s end in the year %d, want %d", seconds, got, want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ func intendedDifferences() []intended {
 		statusDifferences(),
 		sliceDifferences(),
 		secretDifferences(),
+		ttlDifferences(),
 	)
 }
 
@@ -26,6 +27,15 @@ func secretDifferences() []intended {
 			reason: reason,
 		},
 	}
+}
+
+// ttlDifferences are those of the TTL of finished JobSets.
+func ttlDifferences() []intended {
+	return []intended{{
+		cases:  `plain-ttl`,
+		path:   `JobSet\.spec\.ttlSecondsAfterFinished`,
+		reason: "A JobSet gets its TTL once its job's end is recorded: one that is gone before is created again.",
+	}}
 }
 
 // statusDifferences are those of the files and variables for reports.

@@ -139,11 +139,12 @@ func checkWishes(wishes map[string]string) field.ErrorList {
 	return faults
 }
 
-// checkSwitches checks the annotations that select the job's scheduling.
+// checkSwitches checks the annotations that select the job's scheduling, and the reaction to its failures, unless they
+// are wishes, which checkWishes checks.
 func (d *draft) checkSwitches() field.ErrorList {
 	var faults field.ErrorList
-	for _, line := range switchAnnotations() {
-		if value := d.jobWish(line.Key); value != "" {
+	for _, line := range slices.Concat(switchAnnotations(), failureAnnotations()) {
+		if value := d.jobWish(line.Key); value != "" && !line.wish {
 			faults = append(faults, faultOf(line.Key, value)...)
 		}
 	}

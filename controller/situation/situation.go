@@ -22,7 +22,8 @@ type Known struct {
 	Job *trainerv1alpha1.TrainJob
 	// JobSet is nil if there is none.
 	JobSet *jobsetv1alpha2.JobSet
-	// Groups are the PodGroups of the job that are not being deleted, in any order.
+	// Groups are the PodGroups of the job, in any order. Those that are being deleted are among them only after the job
+	// has ended.
 	Groups []schedulingv1beta1.PodGroup
 	// Hindrance is the reason for which the JobSet of a job that is to run does not; empty if none is known.
 	Hindrance string

@@ -77,7 +77,7 @@ func starts(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) bool {
 func (r *Reconciler) applyPods(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
-	if err := r.applyFiles(ctx, job, planned.Plan); err != nil {
+	if err := r.applyFiles(ctx, job, planned.Plan, jobSet); err != nil {
 		return false, err
 	}
 	// The foreign group is read live, and for a suspended job only when another rendering or a start is due.

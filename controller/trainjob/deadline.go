@@ -18,8 +18,7 @@ func (r *Reconciler) deadline(job *trainerv1alpha1.TrainJob) time.Duration {
 		return 0
 	}
 	now := r.Clock.Now()
-	end := plan.ActiveSince(job).Add(time.Duration(job.Spec.ActiveDeadlineSeconds) * time.Second)
-	if left := end.Sub(now); left >= 0 {
+	if left := plan.Deadline(job).Sub(now); left >= 0 {
 		return max(left, time.Second)
 	}
 	meta.SetStatusCondition(&job.Status.Conditions, metav1.Condition{

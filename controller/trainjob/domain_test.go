@@ -76,7 +76,6 @@ func TestComputeDomain_OutlivesItsPods(t *testing.T) {
 	w.wantWrites(
 		"on suspension",
 		"patch JobSet",
-		"apply JobSet",
 		"patch TrainJob status",
 		"delete PodGroup",
 		"delete Workload",

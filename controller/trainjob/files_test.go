@@ -2,6 +2,7 @@ package trainjob_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,11 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
 // mpi is a runtime with nodes only.
@@ -61,8 +64,8 @@ func (w *world) mounted() string {
 	return ""
 }
 
-// The Secrets exist before the pods, belong to the job, and stay when it is suspended and resumed. Their names cannot
-// be guessed, and are recorded before.
+// The Secrets exist before the JobSet that names them, also of a suspended job, belong to the job, and stay when it is
+// suspended and resumed. Their names cannot be guessed, and are recorded before.
 func TestSecrets_CreatedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		runtime *trainerv1alpha1.ClusterTrainingRuntime
@@ -76,17 +79,18 @@ func TestSecrets_CreatedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, plan.Options{}, test.runtime, trainJob(suspend(true)))
 			w.settle()
+			recorded := w.state().Spec.Decisions.SecretSuffix
+			full := name + "-" + recorded
 			want := []string{
 				"create FrozenTrainJob", "create ConfigMap train-runtime-snapshot",
 				"apply ConfigMap " + test.config,
+				"create Secret " + full,
 				"apply JobSet",
 				"patch TrainJob status",
 			}
 			if diff := cmp.Diff(want, w.writes); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
-			recorded := w.state().Spec.Decisions.SecretSuffix
-			full := name + "-" + recorded
 			if len(recorded) < 26 || w.mounted() != full {
 				t.Errorf("recorded is %q, the pods mount %s", recorded, w.mounted())
 			}
@@ -94,7 +98,8 @@ func TestSecrets_CreatedOnce(t *testing.T) {
 			w.settle()
 			want = []string{
 				"apply ConfigMap " + test.config,
-				"create Secret " + full,
+				"create Secret " + full, // it is there
+				"try to delete Secret " + full,
 				"apply JobSet",
 				"patch TrainJob status",
 			}
@@ -166,6 +171,43 @@ func TestSecrets_ForeignAreNotMounted(t *testing.T) {
 				t.Errorf("the pods mount %s of %d Secrets", w.mounted(), len(w.secrets()))
 			}
 		})
+	}
+}
+
+// forge puts a Secret of another owner in place of the job's, as a user may who can delete and create Secrets. It
+// returns its name.
+func (w *world) forge() string {
+	w.t.Helper()
+	own := w.secret()
+	if err := w.Client.Delete(w.t.Context(), own); err != nil {
+		w.t.Fatal(err)
+	}
+	forged := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own.Name},
+		Data:       map[string][]byte{"ssh-privatekey": nil},
+	}
+	if err := w.Client.Create(w.t.Context(), forged); err != nil {
+		w.t.Fatal(err)
+	}
+	return own.Name
+}
+
+// While a job of MPI is queued, its JobSet shows the name of its Secret. A user who creates that name first, or
+// replaces the Secret, does not give the job his keys: it does not start.
+func TestSecrets_ForgedWhileQueuedAreNotMounted(t *testing.T) {
+	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(true)))
+	w.settle()
+	taken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.mounted()}}
+	if err := w.Client.Create(t.Context(), taken); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("creating the Secret that the JobSet names: %v", err)
+	}
+	name := w.forge()
+	w.change(suspend(false))
+	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) || !strings.Contains(err.Error(), name) {
+		t.Errorf("starting with a forged Secret: %v", err)
+	}
+	if running := w.jobSet().Spec.Suspend; running == nil || !*running {
+		t.Error("the job starts with a forged Secret")
 	}
 }
 

@@ -1,7 +1,9 @@
 package trainjob_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +64,7 @@ type world struct {
 
 func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *world {
 	t.Helper()
-	scheme, err := controller.Scheme(gangapi.Native)
+	scheme, err := controller.Scheme(cmp.Or(options.GangAPI, gangapi.Native))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +141,18 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 				return c.Patch(ctx, o, p, opts...)
 			},
 			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				var options client.DeleteOptions
+				options.ApplyOptions(opts)
 				line := "delete " + kind(o) + " " + o.GetName()
+				if slices.Contains(options.DryRun, metav1.DryRunAll) {
+					line = "try to " + line
+				}
 				w.writes = append(w.writes, strings.TrimSuffix(strings.TrimSuffix(line, " train"), " train-uid"))
+				if kind(o) == "Secret" {
+					if err := belongs(ctx, c, client.ObjectKeyFromObject(o)); err != nil {
+						return err
+					}
+				}
 				return c.Delete(ctx, o, opts...)
 			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
@@ -160,6 +172,20 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 		Options:     options,
 	}
 	return w
+}
+
+// belongs returns the refusal of policy belongings.lockstep.dev to let the controller delete a Secret.
+func belongs(ctx context.Context, cluster client.Reader, key client.ObjectKey) error {
+	var secret corev1.Secret
+	if err := cluster.Get(ctx, key, &secret); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if owner := metav1.GetControllerOfNoCopy(&secret); owner != nil && owner.Kind == plan.TrainJobKind().Kind &&
+		strings.HasPrefix(key.Name, owner.Name+"-") {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name,
+		errors.New("ValidatingAdmissionPolicy 'belongings.lockstep.dev' denied request"))
 }
 
 // restart puts another process in place of the reconciler: it remembers nothing, and the cluster is unchanged.

@@ -138,7 +138,7 @@ func (r *Reconciler) freeze(
 	}
 	if found.Disbelieved != "" {
 		r.Recorder.Eventf(job, corev1.EventTypeWarning, reasonDisbelieved,
-			"ConfigMap %s is not believed to be the job's copy of its runtime: %s; the runtime as it is now counts",
+			"Ignoring ConfigMap %s as a copy of the job's runtime: %s; the current runtime counts",
 			resolve.CopyName(job), found.Disbelieved)
 	}
 	r.publish(ctx, job, state)
@@ -176,7 +176,7 @@ func (r *Reconciler) publish(
 		err = r.Client.Create(ctx, config, client.FieldOwner(fieldManager))
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		klog.FromContext(ctx).Error(err, "No copy of the runtime is made", "trainJob", klog.KObj(job))
+		klog.FromContext(ctx).Error(err, "Failed to create the copy of the runtime", "trainJob", klog.KObj(job))
 	}
 }
 

@@ -114,7 +114,7 @@ func (r *Reconciler) removeOutdatedGroups(
 		}
 		waiting = true
 		if runs(jobSet) {
-			if err := r.stop(ctx, jobSet); err != nil {
+			if jobSet, err = r.stop(ctx, jobSet); err != nil {
 				return false, err
 			}
 		}
@@ -148,10 +148,10 @@ func (r *Reconciler) outdated(
 	return true, nil
 }
 
-// attemptOf returns the start of the JobSet for which a group was created. A group without the label is never too
-// early.
-func attemptOf(group *schedulingv1beta1.PodGroup) int32 {
-	attempt, err := strconv.ParseInt(group.Labels[attemptLabel], 10, 32)
+// attemptOf returns the start of the JobSet for which a group or a Job was created. An object without the label is never
+// too early.
+func attemptOf(object client.Object) int32 {
+	attempt, err := strconv.ParseInt(object.GetLabels()[attemptLabel], 10, 32)
 	if err != nil {
 		return math.MaxInt32
 	}

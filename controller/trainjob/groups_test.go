@@ -80,7 +80,6 @@ func TestPodGroups_SeveralInOneJob(t *testing.T) {
 	w.wantWrites(
 		"on suspension",
 		"patch JobSet",
-		"apply JobSet",
 		"patch TrainJob status",
 		"delete PodGroup train-helper",
 		"delete PodGroup train-node",

@@ -92,7 +92,8 @@ func TestRestart_JobSetChangedByHand(t *testing.T) {
 		"a label gone": {want: 1, edit: func(_ *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet) {
 			delete(jobSet.Labels, "team")
 		}},
-		"its suspension": {want: 1, edit: func(_ *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet) {
+		// It is reverted by a patch of its own, and the rest is not applied for that.
+		"its suspension": {want: 0, edit: func(_ *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet) {
 			jobSet.Spec.Suspend = new(false)
 		}},
 		"a default": {want: 0, edit: func(_ *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet) {
@@ -111,6 +112,9 @@ func TestRestart_JobSetChangedByHand(t *testing.T) {
 			w.restart()
 			if got := w.applies("JobSet"); got != test.want {
 				t.Errorf("%d applies, want %d (%v)", got, test.want, w.writes)
+			}
+			if !w.stopped() {
+				t.Error("the JobSet of a suspended job runs")
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -33,6 +34,9 @@ func (r *Reconciler) removeLeftovers(
 	}
 	leftovers, err := r.leftovers(ctx, job)
 	if err != nil || len(leftovers) == 0 {
+		return 0, err
+	}
+	if err := r.setTTL(ctx, job, jobSet); err != nil { // by the frozen runtime, which is deleted below
 		return 0, err
 	}
 	if left := linger - r.Clock.Since(endOf(job)); left > 0 {
@@ -77,8 +81,10 @@ func (r *Reconciler) leftovers(ctx context.Context, job *trainerv1alpha1.TrainJo
 	return found, nil
 }
 
-// removeSecrets deletes the Secrets whose random names are recorded in the frozen state, without reading them. Secrets with the
-// fixed names of an earlier version may be another object's, and stay until the garbage collector follows the deleted TrainJob.
+// removeSecrets deletes the Secrets whose random names are recorded in the frozen state, without reading them. Secrets
+// with the fixed names of an earlier version may be another object's, and stay until the garbage collector follows the
+// deleted TrainJob. A Secret that the API server does not let the controller delete stays too: a user has put it in the
+// place of the job's.
 func (r *Reconciler) removeSecrets(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, leftovers []client.Object,
 ) error {
@@ -89,7 +95,13 @@ func (r *Reconciler) removeSecrets(
 		}
 		for _, name := range plan.SecretNames(job, state.Spec.Decisions.SecretSuffix) {
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: name}}
-			if err := r.Client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+			err := r.Client.Delete(ctx, secret)
+			if apierrors.IsForbidden(err) {
+				klog.FromContext(ctx).Info("Leaving a Secret that is not the job's own",
+					"secret", klog.KObj(secret), "trainJob", klog.KObj(job), "reason", err.Error())
+				continue
+			}
+			if client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("deleting Secret %s: %w", client.ObjectKeyFromObject(secret), err)
 			}
 		}

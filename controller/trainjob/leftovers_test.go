@@ -18,12 +18,19 @@ import (
 func (w *world) finish(at time.Time) {
 	w.t.Helper()
 	w.clock.SetTime(at)
+	w.complete(at)
+	w.settle()
+}
+
+// complete lets the job's JobSet complete at an instant.
+func (w *world) complete(at time.Time) {
+	w.t.Helper()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+		status.TerminalState = string(jobsetv1alpha2.JobSetCompleted)
 		status.Conditions = append(status.Conditions, metav1.Condition{
 			Type: "Completed", Status: "True", Reason: "AllJobsCompleted", LastTransitionTime: metav1.NewTime(at),
 		})
 	})
-	w.settle()
 }
 
 // left are the ConfigMaps, Secrets and Services that are there.
@@ -105,6 +112,23 @@ func TestCleanup_ForeignFilesStay(t *testing.T) {
 	w.settle()
 	if diff := cmp.Diff([]string{"Secret train-mpi-ssh-auth"}, w.left()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// A Secret that a user has put in place of the job's stays, because the API server refuses its deletion, and the rest
+// of the job is deleted all the same.
+func TestCleanup_ForgedSecretStays(t *testing.T) {
+	w := newWorld(t, gang(), mpi(), trainJob())
+	w.settle()
+	name := w.forge()
+	w.finish(created().Add(time.Hour))
+	w.clock.SetTime(created().Add(2 * time.Hour))
+	w.settle()
+	if diff := cmp.Diff([]string{"Secret " + name}, w.left()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	if w.settle(); len(w.writes) > 0 {
+		t.Errorf("writes %v when only the Secret was left", w.writes)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
@@ -56,8 +57,12 @@ func TestSuspend_AlwaysStopsThePods(t *testing.T) {
 				return c.Apply(ctx, o, opts...)
 			},
 		})
+		w.say(func(status *jobsetv1alpha2.JobSetStatus) {
+			status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "node", Active: 1}}
+		})
+		w.change(patchAccount)
 		w.change(suspend(true))
-		if _, err := w.reconcile(); !apierrors.IsInvalid(err) || !w.stopped() {
+		if _, err := w.reconcile(); err != nil || !w.stopped() {
 			t.Errorf("stopped %t, error %v", w.stopped(), err)
 		}
 	})

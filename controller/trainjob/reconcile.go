@@ -155,7 +155,7 @@ func (r *Reconciler) planAndApply(
 	done := outcome{framework: instruments.Unknown}
 	if suspended(job) && runs(jobSet) {
 		// By itself: JobSet's webhook refuses a suspension together with another template, and the pods would run on.
-		if done.err = r.stop(ctx, jobSet); done.err != nil {
+		if jobSet, done.err = r.stop(ctx, jobSet); done.err != nil {
 			return done
 		}
 	}
@@ -196,6 +196,9 @@ func (r *Reconciler) applyTimed(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
 	defer r.timed(instruments.PhaseApply)()
+	if err = r.dropTTL(ctx, jobSet); err != nil {
+		return false, err
+	}
 	if waiting, err = r.removeOutdatedGroups(ctx, job, planned.Plan, jobSet); err != nil || waiting {
 		return waiting, err
 	}

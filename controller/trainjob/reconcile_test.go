@@ -161,7 +161,7 @@ func TestSuspend_ThenResume(t *testing.T) {
 	w.clock.SetTime(created().Add(time.Minute))
 	w.change(suspend(true))
 	w.settle()
-	want := []string{"patch JobSet", "apply JobSet", "patch TrainJob status", "delete PodGroup", "delete Workload"}
+	want := []string{"patch JobSet", "patch TrainJob status", "delete PodGroup", "delete Workload"}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Fatalf("writes on suspension (-want +got):\n%s", diff)
 	}

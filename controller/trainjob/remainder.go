@@ -3,14 +3,17 @@ package trainjob
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -18,13 +21,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// lookAgain is the requeue delay of a gang that misses members: no status of a JobSet shows that others of them are
+// lookAgain is the requeue delay of a gang that misses members: no status of a JobSet shows how many pods of one Job are
 // complete.
 const lookAgain = 30 * time.Second
 
-// remainder lowers the minimum of a gang that started, and misses members now, to the number that it has left: complete
-// members are not recreated, so a recreated one would wait for them for ever. It returns the requeue delay; zero for a
-// gang that misses none.
+// remainder lowers the minimum of a gang that started, and misses members now, to the number that it has left: within
+// an attempt of the JobSet complete members are not recreated, so a recreated one would wait for them for ever. A
+// restart of the JobSet recreates all members, and raises the minimum to all of them again. It returns the requeue
+// delay; zero for a gang that misses none.
 //
 // Gangs with late members are left unchanged: no Job shows which of their members are not needed.
 func (r *Reconciler) remainder(
@@ -78,13 +82,22 @@ func misses(jobSet *jobsetv1alpha2.JobSet, group string) bool {
 	return false
 }
 
-// complete returns the number of members of the group that have ended well. The Jobs are read live: they are not
-// watched.
+// complete returns the number of members of the group that have ended well in this attempt of the JobSet. Jobs of one
+// member are counted in the status of the JobSet, since a gang may have thousands of them. Other Jobs are read live, as
+// they are not watched.
 func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet, group string) (int32, error) {
+	if restarting(jobSet) {
+		return 0, nil
+	}
 	complete := int32(0)
 	for i := range jobSet.Spec.ReplicatedJobs {
 		replicated := &jobSet.Spec.ReplicatedJobs[i]
 		if plan.GroupOf(replicated) != group {
+			continue
+		}
+		if ptr.Deref(replicated.Template.Spec.Completions, 0) == 1 {
+			// Such a Job is complete exactly when its pod has succeeded.
+			complete += statusOf(jobSet, replicated.Name).Succeeded
 			continue
 		}
 		jobs, err := r.jobsOf(ctx, jobSet, replicated)
@@ -98,7 +111,24 @@ func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet
 	return complete, nil
 }
 
-// jobsOf reads the Jobs of a ReplicatedJob live, those that exist.
+// restarting reports whether a JobSet's counts are of an attempt that has failed: the JobSet controller writes them once
+// more together with the number of the next attempt.
+func restarting(jobSet *jobsetv1alpha2.JobSet) bool {
+	failed := func(status jobsetv1alpha2.ReplicatedJobStatus) bool { return status.Failed > 0 }
+	return slices.ContainsFunc(jobSet.Status.ReplicatedJobsStatus, failed)
+}
+
+// statusOf returns a JobSet's counts of a ReplicatedJob; zeros if it has none yet.
+func statusOf(jobSet *jobsetv1alpha2.JobSet, name string) jobsetv1alpha2.ReplicatedJobStatus {
+	for _, status := range jobSet.Status.ReplicatedJobsStatus {
+		if status.Name == name {
+			return status
+		}
+	}
+	return jobsetv1alpha2.ReplicatedJobStatus{}
+}
+
+// jobsOf reads the Jobs of a ReplicatedJob live, those of this attempt that exist.
 func (r *Reconciler) jobsOf(
 	ctx context.Context, jobSet *jobsetv1alpha2.JobSet, replicated *jobsetv1alpha2.ReplicatedJob,
 ) ([]batchv1.Job, error) {
@@ -113,11 +143,22 @@ func (r *Reconciler) jobsOf(
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, fmt.Errorf("getting Job %s: %w", key, err)
+		case ended(&job) || attemptOf(&job) < jobSet.Status.Restarts:
 		default:
 			out = append(out, job)
 		}
 	}
 	return out, nil
+}
+
+// ended reports whether a Job will create no pods any more, although some of its pods may have failed. Its successor
+// creates all of them again.
+func ended(job *batchv1.Job) bool {
+	return !job.DeletionTimestamp.IsZero() ||
+		slices.ContainsFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
+			return condition.Status == corev1.ConditionTrue &&
+				(condition.Type == batchv1.JobFailureTarget || condition.Type == batchv1.JobFailed)
+		})
 }
 
 // need sets how many members of a group have to be there for others to start.

@@ -120,6 +120,27 @@ func TestReplace_JobsWouldKeepWhatIsDropped(t *testing.T) {
 	}
 }
 
+// A job loses a patch in the update that suspends it, as when Kueue evicts it and takes back a flavor's node selector. Its
+// JobSet is made anew all the same, once its pods are gone.
+func TestReplace_SuspensionDropsAPatch(t *testing.T) {
+	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w.change(label("team", "a"))
+	w.start()
+	w.say(func(s *jobsetv1alpha2.JobSetStatus) {
+		s.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "node", Active: 1}}
+	})
+	w.change(func(job *trainerv1alpha1.TrainJob) { job.Spec.Suspend, job.Spec.RuntimePatches = new(true), nil })
+	_, _ = w.reconcile()
+	if found := w.jobSet(); found == nil || !*found.Spec.Suspend {
+		t.Fatal("the JobSet is not suspended")
+	}
+	w.say(func(s *jobsetv1alpha2.JobSetStatus) { s.ReplicatedJobsStatus = nil })
+	w.settle()
+	if w.jobSet() != nil {
+		t.Error("the JobSet stays, with Jobs that have the label")
+	}
+}
+
 // retaining returns a policy for one volume claim. Without a retention policy, JobSet deletes the claim with the JobSet.
 func retaining(retention *jobsetv1alpha2.VolumeRetentionPolicy) []jobsetv1alpha2.VolumeClaimPolicy {
 	return []jobsetv1alpha2.VolumeClaimPolicy{{

@@ -53,12 +53,13 @@ func hindrance(done outcome, jobSet *jobsetv1alpha2.JobSet) string {
 // runs reports whether there is a JobSet that may have pods.
 func runs(jobSet *jobsetv1alpha2.JobSet) bool { return jobSet != nil && !isTrue(jobSet.Spec.Suspend) }
 
-// stop suspends a JobSet and changes nothing else of it, so that a user's suspension cannot fail for another change.
-func (r *Reconciler) stop(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) error {
+// stop suspends a JobSet and changes nothing else of it, so that a user's suspension cannot fail for another change. It
+// returns the suspended JobSet, by which the rest of the pass decides.
+func (r *Reconciler) stop(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) (*jobsetv1alpha2.JobSet, error) {
 	next := jobSet.DeepCopy()
 	next.Spec.Suspend = new(true)
 	if err := r.Client.Patch(ctx, next, client.MergeFrom(jobSet), client.FieldOwner(fieldManager)); err != nil {
-		return fmt.Errorf("suspending JobSet %s: %w", client.ObjectKeyFromObject(jobSet), err)
+		return nil, fmt.Errorf("suspending JobSet %s: %w", client.ObjectKeyFromObject(jobSet), err)
 	}
-	return nil
+	return next, nil
 }

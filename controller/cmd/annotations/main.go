@@ -24,6 +24,22 @@ its PodGroups get it when they are created.
 | --- | --- | --- | --- |
 `
 
+// tail lists what the table does not have, since admission of jobs and runtimes does not read it.
+const tail = `
+## On nodes, namespaces and other pods
+
+| key | on | value | meaning |
+| --- | --- | --- | --- |
+| annotation ` + "`lockstep.dev/maintenance`" + ` | node | a level or node-label key, or empty | The domain of that level around the node, or the node alone, is closed to new pods ([failures.md](failures.md#maintenance)). |
+| annotation ` + "`lockstep.dev/avoid`" + ` | node | any | The node is closed to new pods, and gangs leave it after their next checkpoint. |
+| labels ` + "`lockstep.dev/torus`, `torus-shape`, `torus-rings`, `torus-at`" + ` | node | see [tpu.md](tpu.md#boxes-in-a-wired-mesh-or-torus) | Where the node is in a mesh or torus. |
+| label ` + "`lockstep.dev/trainer`" + ` | namespace, runtime | lockstep, or any other value | Which controller has new TrainJobs, where Kubeflow Trainer runs too ([takeover.md](takeover.md)). |
+| label ` + "`lockstep.dev/pod-group`" + ` | pod | the name of a PodGroup | The pod is a member of that gang ([kubernetes.md](kubernetes.md)). |
+| annotation ` + "`lockstep.dev/gang`" + ` | pod of a Job; pod of a JobSet | "on"; "off" | The Job is a gang; the JobSet is none ([dialects.md](dialects.md)). |
+| annotation ` + "`lockstep.dev/scheduler`" + ` | pod in no gang | native | The pod keeps its scheduler, where pods that ask for accelerators get Lockstep's ([neighbors.md](neighbors.md)). |
+| annotation ` + "`lockstep.dev/accelerator-nodes`" + ` | pod | allowed | The pod may use nodes with accelerators although it asks for none ([neighbors.md](neighbors.md)). |
+`
+
 func main() {
 	if err := write(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "annotations:", err)
@@ -38,7 +54,7 @@ func write(out io.Writer) error {
 	for _, line := range plan.Annotations() {
 		meaning := line.Meaning
 		if line.Controller {
-			meaning += " Written by the controller only."
+			meaning += " Written by Lockstep, not by users."
 		}
 		_, err := fmt.Fprintf(
 			out,
@@ -51,6 +67,9 @@ func write(out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("writing: %w", err)
 		}
+	}
+	if _, err := io.WriteString(out, tail); err != nil {
+		return fmt.Errorf("writing: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,27 @@
+package trainjob_test
+
+import (
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-project/lockstep/controller/plan"
+	"github.com/lockstep-project/lockstep/manifests/gangapi"
+)
+
+// Admission plugin OwnerReferencesPermissionEnforcement refuses blockOwnerDeletion to a controller without a right on the
+// finalizers of PodGroups, which this one does not have.
+func TestSharedClaim_DoesNotBlockItsGroup(t *testing.T) {
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "domain"}}
+	w := newWorld(t, plan.Options{GangAPI: gangapi.Resources}, grouped(), trainJob(), template)
+	w.settle()
+	var claims resourcev1.ResourceClaimList
+	if err := w.Client.List(t.Context(), &claims); err != nil || len(claims.Items) != 1 {
+		t.Fatalf("%d claims (%v), want 1", len(claims.Items), err)
+	}
+	owner := metav1.GetControllerOf(&claims.Items[0])
+	if owner == nil || owner.Name != "train-node" || owner.BlockOwnerDeletion != nil {
+		t.Errorf("the claim's owner is %+v, want PodGroup train-node without blockOwnerDeletion", owner)
+	}
+}
