@@ -37,6 +37,13 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		{"manage", "chosen", controller, "--manage=chosen"},
 		{"manager.replicas", 5, controller, "replicas:5"},
 		{"manager.config.statusServer.qps", 7, "ConfigMap lockstep-system lockstep-controller", "qps: 7"},
+		{"manager.config.webhook.port", 10250, controller, "containerPort:10250 name:webhook]"},
+		{"manager.config.statusServer.port", 11443, controller, "containerPort:11443 name:status-server]"},
+		// Pods are told this port of the Service.
+		{
+			"manager.config.statusServer.port", 11443, "Service lockstep-system lockstep-controller-webhook",
+			"name:status-server port:11443",
+		},
 		{"manager.args", []any{"--workers=3"}, controller, "--workers=3"},
 		{"manager.args", []any{"--kueue-check-after=2m"}, "ClusterRole  lockstep-controller-kueue", ""},
 		{"manager.nodeSelector", map[string]any{"pool": "system"}, controller, "nodeSelector:map[pool:system]"},
@@ -65,7 +72,11 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		{"dataCache.namespaces", []any{"vision"}, "ServiceAccount vision kubeflow-trainer-cache-initializer", ""},
 		{"sdk.enabled", false, "ConfigMap kubeflow-system kubeflow-trainer-public", ""},
 		{"priorityClassName", "system-cluster-critical", "PriorityClass  lockstep", ""},
+		{"priorityClassName", "urgent", "ValidatingAdmissionPolicy  componentpriorities.lockstep.dev", ""},
+		{"priorityClassName", "urgent", "ValidatingAdmissionPolicyBinding  componentpriorities.lockstep.dev", ""},
 		{"priorityClassName", "system-cluster-critical", scheduler, "priorityClassName:system-cluster-critical"},
+		{"podSecurityContext.runAsUser", 700000, scheduler, "runAsUser:700000"},
+		{"podSecurityContext.runAsGroup", 0, controller, "runAsGroup:0"},
 		{"networkPolicy.enabled", false, "NetworkPolicy lockstep-system lockstep-scheduler", ""},
 		{"serviceMonitor.dashboard", true, "ConfigMap lockstep-system lockstep-dashboard", ""},
 		{"serviceMonitor.enabled", true, "ServiceMonitor lockstep-system lockstep-scheduler", ""},
@@ -131,6 +142,7 @@ func TestChart_Parts(t *testing.T) {
 		"ValidatingAdmissionPolicy  gangtimes.lockstep.dev", "ValidatingAdmissionPolicy  gangpriorities.lockstep.dev",
 		"ValidatingAdmissionPolicy  gangmembers.lockstep.dev", "Lease lockstep-system lockstep-scheduler",
 		"ConfigMap lockstep-system lockstep-gang-api", "ClusterRole  lockstep-metrics-reader",
+		"PriorityClass  lockstep", "ValidatingAdmissionPolicy  componentpriorities.lockstep.dev",
 	} {
 		if alone[id] == nil {
 			t.Errorf("without the controller there is no %s", id)
@@ -172,5 +184,41 @@ func TestChart_PodsHaveNoPrivileges(t *testing.T) {
 	none, err := render.Chart(render.Default().With("hooks.cleanup", false))
 	if err != nil || len(none.Hooks) > 0 {
 		t.Errorf("without hooks there are %d (%v)", len(none.Hooks), err)
+	}
+}
+
+// OpenShift gives pods a user of their namespace's range, and by default refuses pods that name another one. All other
+// restrictions stay, and each of the two can be left to the cluster alone.
+func TestChart_PodsOfTheClustersUser(t *testing.T) {
+	const user, group = "runAsUser:65532", "runAsGroup:65532"
+	shipped := render.Default()
+	unset := shipped.With("podSecurityContext.runAsUser", nil)
+	for name, c := range map[string]struct {
+		values      render.Release
+		user, group string
+	}{
+		"default":                    {shipped, user, group},
+		"values of an older release": {shipped.With("podSecurityContext", nil), user, group},
+		"the cluster's user":         {unset, "", group},
+		"the cluster's of both":      {unset.With("podSecurityContext.runAsGroup", nil), "", ""},
+	} {
+		made, err := render.Chart(c.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range append(made.All(), made.Hooks...) {
+			if kind := object.GetKind(); kind != "Deployment" && kind != "Job" {
+				continue
+			}
+			text := fmt.Sprint(object.Object)
+			for field, want := range map[string]string{"runAsUser:": c.user, "runAsGroup:": c.group} {
+				if got := strings.Contains(text, field); got != (want != "") || !strings.Contains(text, want) {
+					t.Errorf("%s: %s has a %s %t, want %q: %s", name, object.GetName(), field, got, want, text)
+				}
+			}
+			if !strings.Contains(text, "runAsNonRoot:true") {
+				t.Errorf("%s: %s may run as root: %s", name, object.GetName(), text)
+			}
+		}
 	}
 }

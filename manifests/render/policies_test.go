@@ -1,11 +1,13 @@
 package render_test
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,8 @@ const (
 	tenant = "tenant"
 	// scheduler may write gangpriorities in the cluster.
 	scheduler = "system:serviceaccount:lockstep-system:lockstep-scheduler"
+	// upstream may update the status of TrainJobs in the cluster, as Kubeflow Trainer does.
+	upstream = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
 )
 
 // rights is the cluster's authorizer.
@@ -38,7 +42,10 @@ type rights struct{}
 func (rights) Authorize(_ context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
 	may := asked.GetUser().GetName() == tenant && asked.GetNamespace() == "team-a" ||
 		asked.GetUser().GetName() == scheduler && asked.GetNamespace() == "" && asked.IsResourceRequest() &&
-			asked.GetAPIGroup() == "lockstep.dev" && asked.GetResource() == "gangpriorities" && asked.GetVerb() == "write"
+			asked.GetAPIGroup() == "lockstep.dev" && asked.GetResource() == "gangpriorities" && asked.GetVerb() == "write" ||
+		asked.GetUser().GetName() == upstream && asked.GetNamespace() == "" && asked.IsResourceRequest() &&
+			asked.GetAPIGroup() == "trainer.kubeflow.org" && asked.GetResource() == "trainjobs" &&
+			asked.GetSubresource() == "status" && asked.GetVerb() == "update"
 	if may {
 		return authorizer.DecisionAllow, "", nil
 	}
@@ -70,7 +77,8 @@ func admissionOf(t *testing.T, name string) *validating.Plugin {
 		policy.Spec.MatchConstraints.ResourceRules[i].Scope = new(admissionregistrationv1.AllScopes)
 	}
 	client := fake.NewClientset(&policy, &binding,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: render.Default().Namespace}})
 	factory := informers.NewSharedInformerFactory(client, 0)
 	plugin, err := validating.NewPlugin(nil)
 	if err != nil {
@@ -95,15 +103,19 @@ func admissionOf(t *testing.T, name string) *validating.Plugin {
 	return plugin
 }
 
-// write is a request in namespace team-a. It creates next if old is nil.
+// write is a request. It creates next if old is nil.
 type write struct {
 	by string
+	// namespace is the object's; empty for team-a.
+	namespace string
 	// pod is the pod that owns the request's token; empty for none.
 	pod         string
 	resource    schema.GroupVersionResource
 	kind        string
 	subresource string
-	old, next   runtime.Object
+	// name is the object's; empty for x.
+	name      string
+	old, next runtime.Object
 }
 
 // admit returns the refusal of a write by the admission; nil if it is admitted.
@@ -117,8 +129,8 @@ func admit(t *testing.T, plugin *validating.Plugin, w write) error {
 		w.next,
 		w.old,
 		w.resource.GroupVersion().WithKind(w.kind),
-		"team-a",
-		"x",
+		cmp.Or(w.namespace, "team-a"),
+		cmp.Or(w.name, "x"),
 		w.resource,
 		w.subresource,
 		operation,
@@ -255,5 +267,102 @@ func TestPolicies_GangPriorities(t *testing.T) {
 	} {
 		w := write{by: c.by, resource: gangapi.Resources.Resource(), kind: gangapi.Kind, old: c.old, next: c.next}
 		says(t, name, admit(t, plugin, w), c.says)
+	}
+}
+
+// A held lease of Kubeflow Trainer's name stops the controller, so only controllers of TrainJobs may write it. A right in one namespace, even
+// to everything, is not enough; other leases are written as before.
+func TestPolicies_TrainerLeases(t *testing.T) {
+	plugin := admissionOf(t, "trainerleases.lockstep.dev")
+	const (
+		controller = "system:serviceaccount:lockstep-system:lockstep-controller"
+		trainer    = "trainer.kubeflow.org"
+		refusal    = "only a controller of TrainJobs writes it"
+	)
+	lease := func(name, holder string) runtime.Object {
+		return &coordinationv1.Lease{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder},
+		}
+	}
+	for name, c := range map[string]struct {
+		by, lease string
+		renews    bool
+		says      string
+	}{
+		"a tenant creates it":          {by: tenant, lease: trainer, says: refusal},
+		"a tenant renews it":           {by: tenant, lease: trainer, renews: true, says: refusal},
+		"a tenant creates another":     {by: tenant, lease: "mine"},
+		"a tenant renews another":      {by: tenant, lease: "mine", renews: true},
+		"Kubeflow Trainer creates it":  {by: upstream, lease: trainer},
+		"Kubeflow Trainer renews it":   {by: upstream, lease: trainer, renews: true},
+		"the controller takes it over": {by: controller, lease: trainer, renews: true},
+		"the scheduler creates it":     {by: scheduler, lease: trainer, says: refusal},
+	} {
+		w := write{
+			by: c.by, resource: coordinationv1.SchemeGroupVersion.WithResource("leases"), kind: "Lease",
+			name: c.lease, next: lease(c.lease, "b"),
+		}
+		if c.renews {
+			w.old = lease(c.lease, "a")
+		}
+		says(t, name, admit(t, plugin, w), c.says)
+	}
+}
+
+// The class of Lockstep's own pods is before all gangs in the queue and evicts them all. Only pods of the release's
+// namespace have it, whoever creates them: users name it, and controllers create pods and groups for users.
+func TestPolicies_ComponentPriorities(t *testing.T) {
+	plugin := admissionOf(t, "componentpriorities.lockstep.dev")
+	const (
+		replicas = "system:serviceaccount:kube-system:replicaset-controller"
+		refusal  = "is for the pods of lockstep-scheduler and lockstep-controller"
+	)
+	release := render.Default().Namespace
+	pod := func(namespace, class string) runtime.Object {
+		return &corev1.Pod{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"},
+			// The API server fills in the number before policies are evaluated.
+			Spec: corev1.PodSpec{PriorityClassName: class, Priority: new(int32(1_000_000_000))},
+		}
+	}
+	for name, c := range map[string]struct{ by, namespace, class, says string }{
+		"a tenant's":                        {by: tenant, namespace: "team-a", class: "lockstep", says: refusal},
+		"of a tenant's Deployment":          {by: replicas, namespace: "team-a", class: "lockstep", says: refusal},
+		"of another class":                  {by: tenant, namespace: "team-a", class: "lockstep-urgent"},
+		"of no class":                       {by: tenant, namespace: "team-a"},
+		"of the scheduler":                  {by: replicas, namespace: release, class: "lockstep"},
+		"of another class, beside Lockstep": {by: replicas, namespace: release, class: "urgent"},
+	} {
+		says(t, "pod "+name, admit(t, plugin, write{
+			by: c.by, namespace: c.namespace, kind: "Pod", resource: corev1.SchemeGroupVersion.WithResource("pods"),
+			next: pod(c.namespace, c.class),
+		}), c.says)
+	}
+	group := func(api gangapi.API, spec map[string]any) runtime.Object {
+		spec["schedulingPolicy"] = map[string]any{"gang": map[string]any{"minCount": int64(4)}}
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": api.Version().String(), "kind": gangapi.Kind,
+			"metadata": map[string]any{"name": "x"}, "spec": spec,
+		}}
+	}
+	for _, api := range []gangapi.API{gangapi.Native, gangapi.Resources} {
+		for name, c := range map[string]struct{ by, namespace, class, says string }{
+			"a tenant's":         {tenant, "team-a", "lockstep", refusal},
+			"of a TrainJob":      {render.Default().Account(), "team-a", "lockstep", refusal},
+			"beside Lockstep":    {tenant, release, "lockstep", refusal},
+			"of another class":   {tenant, "team-a", "urgent", ""},
+			"of the empty class": {tenant, "team-a", "", ""},
+		} {
+			says(t, string(api)+" group "+name, admit(t, plugin, write{
+				by: c.by, namespace: c.namespace, kind: gangapi.Kind, resource: api.Resource(),
+				next: group(api, map[string]any{"priorityClassName": c.class}),
+			}), c.says)
+		}
+		says(t, string(api)+" group of no class", admit(t, plugin, write{
+			by: tenant, kind: gangapi.Kind, resource: api.Resource(), next: group(api, map[string]any{}),
+		}), "")
 	}
 }

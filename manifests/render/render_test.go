@@ -79,10 +79,39 @@ func TestChart_ValuesThatCannotBe(t *testing.T) {
 		{"gangs.default", true, "at '/gangs/default'"},
 		{"replicas", 3, "additional properties 'replicas' not allowed"},
 		{"manager.replica", 3, "additional properties 'replica' not allowed"},
+		{"podSecurityContext.runAsUser", 0, "minimum: got 0, want 1"},
+		{"podSecurityContext.runAsUser", "any", "got string, want null or integer"},
+		{"podSecurityContext.fsGroup", 1, "additional properties 'fsGroup' not allowed"},
 		{"image.digests", map[string]any{"lockstep-manager": "sha256:1"}, "lockstep-manager"},
 	} {
 		_, err := render.Chart(render.Default().With(c.path, c.value))
 		if got := fmt.Sprint(err); err == nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %v: %v, want %q", c.path, c.value, err, c.want)
+		}
+	}
+	// Ports and names that other objects of the chart depend on.
+	for _, c := range []struct {
+		path  string
+		value any
+		want  string
+	}{
+		{"args", []any{"--v=2", "--webhook-port=9444"}, "args: --webhook-port: set manager.config.webhook.port"},
+		{"args", []any{"--webhook-port", "9444"}, "args: --webhook-port: set manager.config.webhook.port"},
+		{"args", []any{"--status-server-port=1"}, "--status-server-port: set manager.config.statusServer.port"},
+		{
+			"config.certManagement.webhookServiceName", "trainer",
+			"manager.config.certManagement.webhookServiceName: must be lockstep-controller-webhook or left out",
+		},
+		{
+			"config.certManagement.webhookSecretName", "trainer",
+			"manager.config.certManagement.webhookSecretName: must be lockstep-webhook-cert or left out",
+		},
+		{"config.certManagement.webhookSecretName", "lockstep-webhook-cert", ""},
+		{"config.certManagement", nil, ""},
+		{"config.webhook", nil, ""},
+	} {
+		_, err := render.Chart(render.Default().With("manager."+c.path, c.value))
+		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%s: %v: %v, want %q", c.path, c.value, err, c.want)
 		}
 	}

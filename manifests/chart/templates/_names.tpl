@@ -52,4 +52,17 @@ true
 {{- if and .Values.takeOver .Values.namespaces }}
 {{- fail "takeOver: must not be with namespaces: the TrainJobs of other namespaces would have no controller" }}
 {{- end }}
+{{- range $flag, $field := dict "--webhook-port" "webhook.port" "--status-server-port" "statusServer.port" }}
+{{- range $.Values.manager.args }}
+{{- if eq (first (splitList "=" .)) $flag }}
+{{- fail (printf "manager.args: %s: set manager.config.%s, which the ports of pods and Services follow" $flag $field) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $field, $name := dict "webhookServiceName" "lockstep-controller-webhook" "webhookSecretName" "lockstep-webhook-cert" }}
+{{- $set := get (($.Values.manager.config).certManagement | default dict) $field }}
+{{- if and $set (ne $set $name) }}
+{{- fail (printf "manager.config.certManagement.%s: must be %s or left out: the chart's objects and roles have that name" $field $name) }}
+{{- end }}
+{{- end }}
 {{- end }}

@@ -4,10 +4,18 @@
 imagePullSecrets:
 {{- toYaml . | nindent 0 }}
 {{- end }}
+{{- /* Values of an older release have no map at all; one without an entry means that the cluster chooses. */}}
+{{- $ids := dict "runAsUser" 65532 "runAsGroup" 65532 }}
+{{- if kindIs "map" .Values.podSecurityContext }}
+{{- $ids = .Values.podSecurityContext }}
+{{- end }}
 securityContext:
   runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
+  {{- range $field, $id := $ids }}
+  {{- if not (kindIs "invalid" $id) }}
+  {{ $field }}: {{ int64 $id }}
+  {{- end }}
+  {{- end }}
   seccompProfile: {type: RuntimeDefault}
 {{- end }}
 

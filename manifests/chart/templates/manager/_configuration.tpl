@@ -4,6 +4,15 @@ kind: Configuration
 {{ toYaml .Values.manager.config }}
 {{- end }}
 
+{{/* Ports of the configuration file, or else the controller's defaults. Service, NetworkPolicy and probes know container ports by name. */}}
+{{- define "lockstep.manager.port.webhook" -}}
+{{ int (((.Values.manager.config).webhook).port | default 9443) }}
+{{- end }}
+
+{{- define "lockstep.manager.port.status" -}}
+{{ int (((.Values.manager.config).statusServer).port | default 10443) }}
+{{- end }}
+
 {{- define "lockstep.manager.arguments" -}}
 - --config=/etc/lockstep/configuration.yaml
 - --namespace={{ .Release.Namespace }}
