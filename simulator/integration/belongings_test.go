@@ -229,3 +229,30 @@ func TestBelongings_SecretsAreNotRead(t *testing.T) {
 	_, err := controller.CoreV1().Secrets(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
 	wantForbidden(t, err, "cannot list resource")
 }
+
+// The controller asks by a dry run of a deletion whether a Secret of a job's name is the job's own.
+func TestBelongings_ForgedSecretsAreTold(t *testing.T) {
+	namespace := namespaceOf(t)
+	makeNamespace(t, namespace)
+	controller, _ := asController(t)
+	const own, forged = "train-mpi-ssh-auth-own", "train-mpi-ssh-auth-forged"
+	owners := map[string][]metav1.OwnerReference{own: ownedBy(unplayed(t, namespace, "train")), forged: nil}
+	for name, owner := range owners {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owner}}
+		_, err := shared.Client.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets, dry := controller.CoreV1().Secrets(namespace), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+	if err := secrets.Delete(t.Context(), own, dry); err != nil {
+		t.Errorf("the job's own Secret: %v", err)
+	}
+	wantForbidden(t, secrets.Delete(t.Context(), forged, dry), notTheirs)
+	wantForbidden(t, secrets.Delete(t.Context(), forged, metav1.DeleteOptions{}), notTheirs)
+	for name := range owners {
+		if _, err := shared.Client.CoreV1().Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Errorf("after the dry runs: %v", err)
+		}
+	}
+}

@@ -131,13 +131,20 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 			},
 		)
 	}
+	all := []string{
+		"gangtimes.lockstep.dev",
+		"trainjobowners.lockstep.dev",
+		"belongings.lockstep.dev",
+		"trainerleases.lockstep.dev",
+		"componentpriorities.lockstep.dev",
+	}
 	for name, c := range map[string]struct {
 		spoil    func(*testing.T, string)
 		policies []string
 	}{
-		"deleted": {remove(policies), []string{"gangtimes.lockstep.dev", "trainjobowners.lockstep.dev", "belongings.lockstep.dev"}},
-		"unbound": {remove(policyBindings), []string{"gangtimes.lockstep.dev", "trainjobowners.lockstep.dev", "belongings.lockstep.dev"}},
-		"another": {rename, []string{"gangtimes.lockstep.dev", "belongings.lockstep.dev"}},
+		"deleted": {remove(policies), all},
+		"unbound": {remove(policyBindings), all},
+		"another": {rename, []string{"gangtimes.lockstep.dev", "belongings.lockstep.dev", "trainerleases.lockstep.dev"}},
 	} {
 		for _, policy := range c.policies {
 			t.Run(name+"/"+policy, func(t *testing.T) {

@@ -82,11 +82,11 @@ spec: {suspend: true, runtimeRef: {name: torch-distributed}}
 }
 
 // controllerOfJobs returns access for a user with the rights in all namespaces.
-func controllerOfJobs(t *testing.T, rule rbacv1.PolicyRule) *rest.Config {
+func controllerOfJobs(t *testing.T, rules ...rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	const name = "queue-controller"
 	roles := shared.Client.RbacV1()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{rule}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},

@@ -85,7 +85,7 @@ func tests(t *testing.T) map[string]bool {
 
 // TestReadme_SaysTheLosses holds the first figure of the README to that of the campaign.
 func TestReadme_SaysTheLosses(t *testing.T) {
-	losses := regexp.MustCompile(`(?m)^\*\*(In \d+ of \d+ contests [^*]*)\*\*`).
+	losses := regexp.MustCompile(`(?m)^\*\*(In \d+ of \d+ simulated workloads [^*]*)\*\*`).
 		FindStringSubmatch(text(t, "docs/benchmarks.md"))
 	if losses == nil {
 		t.Fatal("docs/benchmarks.md does not say in how many contests Lockstep misses a figure")

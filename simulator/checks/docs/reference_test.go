@@ -20,7 +20,7 @@ import (
 // TestReference holds the pages of docs/generated to the code that they are made of.
 func TestReference(t *testing.T) {
 	for name, write := range map[string]func(*testing.T) string{
-		"flags": flags, "exit-codes": exitCodes, "configuration": configuration, "crds": crds, "metrics": metrics,
+		"flags": flags, "exit-codes": exitCodes, "configuration": configuration, "crds": crds, "labels": labels, "metrics": metrics,
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.TrimRight(write(t), "\n") + "\n"

@@ -90,11 +90,20 @@ func foreignGroups(role string) []row {
 
 // takeOver returns the rights that make test-full uses, beside Kubeflow Trainer's own manager.
 func takeOver(role string) []row {
-	return append(leases("Role lockstep-controller-take-over", "the suite has no Kubeflow Trainer beside it"), row{
-		role: role, verbs: "get", resources: "/namespaces", why: "as above",
-		file: "controller/admission/choice.go",
-		code: "d.Live.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace)",
-	})
+	const lessee = "Role lockstep-controller-take-over"
+	return append(
+		leases(lessee, "the suite has no Kubeflow Trainer beside it"),
+		row{
+			role: lessee, verbs: "create", resources: "coordination.k8s.io/leases", why: "as above",
+			file: "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go",
+			code: "Leases(ll.LeaseMeta.Namespace).Create(",
+		},
+		row{
+			role: role, verbs: "get", resources: "/namespaces", why: "as above",
+			file: "controller/admission/choice.go",
+			code: "d.Live.Get(ctx, client.ObjectKey{Name: job.Namespace}, namespace)",
+		},
+	)
 }
 
 // move returns the rights for a change of the API of a cluster's gangs, which package moving tests.
@@ -141,17 +150,14 @@ func move(role string) []row {
 	}
 }
 
-// leases are the rights of a leader election that the suite does without.
+// leases are the rights of a leader election that the suite does without. Creation is not among them: the controller
+// creates a lease in its own namespace by the dry runs of its start.
 func leases(role, why string) []row {
 	const resources, lock = "coordination.k8s.io/leases", "k8s.io/client-go:tools/leaderelection/resourcelock/leaselock.go"
 	return []row{
 		{
 			role: role, verbs: "get", resources: resources, why: why,
 			file: lock, code: "Leases(ll.LeaseMeta.Namespace).Get(",
-		},
-		{
-			role: role, verbs: "create", resources: resources, why: why,
-			file: lock, code: "Leases(ll.LeaseMeta.Namespace).Create(",
 		},
 		{
 			role: role, verbs: "update", resources: resources, why: why,

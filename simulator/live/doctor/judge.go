@@ -219,7 +219,8 @@ func judgeWebhooks(facts Facts) Finding {
 		finding.Mend = "right with manage=chosen, or with namespaces that do not have it"
 	default:
 		finding.State, finding.Found = Wrong, "a TrainJob cannot be created: "+webhook.Error
-		finding.Mend = "the API server must reach port 9443 of the controller's pods: look at firewalls, NetworkPolicies and the controller's log"
+		finding.Mend = "the API server must reach the controller's pods at port 9443, or manager.config.webhook.port: " +
+			"look at firewalls, NetworkPolicies and the controller's log"
 	}
 	return finding
 }

@@ -144,7 +144,7 @@ func (b *Bundle) describe(options Options, server string) string {
 	fmt.Fprintf(&text, "Support bundle of Lockstep, taken %s by lockstep %s of a cluster of Kubernetes %s.\n\n",
 		options.Taken.UTC().Format(time.RFC3339), options.Version, server)
 	text.WriteString("doctor.txt        what is there, and what is wrong\n" +
-		"snapshot.json.gz  what a scheduler sees: lockstep explain JOB --snapshot snapshot.json.gz\n" +
+		"snapshot.json.gz  what a scheduler sees: lockstep explain trainjob NAME --snapshot snapshot.json.gz\n" +
 		"objects           the installation, JobSets, Events; of a kind the first " + strconv.Itoa(most) + " objects\n" +
 		"logs              of Lockstep's pods, and of JobSet's in the same namespace, the last " + strconv.Itoa(logLines) + " lines of each\n\n" +
 		"Secrets were not read. Removed: values of environment variables, commands and arguments of jobs, annotations of unknown\n" +

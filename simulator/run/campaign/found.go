@@ -36,7 +36,7 @@ func (d *Document) take(o Options, e entry) error {
 			c.outcomes = append(c.outcomes, experiment.Outcome{Card: card, Bounds: bounds})
 		}
 	}
-	if c.table, err = e.compare(c.outcomes); err != nil {
+	if err = c.compare(); err != nil {
 		return err
 	}
 	d.contests = append(d.contests, c)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/run/experiment"
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
+	"github.com/lockstep-project/lockstep/simulator/score/compare/criteria"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 	"github.com/lockstep-project/lockstep/simulator/score/progress"
 )
@@ -46,7 +47,10 @@ type Options struct {
 // contest is an entry that was played.
 type contest struct {
 	entry
-	table    compare.Table
+
+	// table has the marks of the document's table, targets those of the cells that criteria ask about.
+	table, targets compare.Table
+
 	outcomes []experiment.Outcome
 	took     time.Duration
 }
@@ -138,7 +142,7 @@ func (o Options) play(ctx context.Context, e entry) (contest, error) {
 		return contest{}, err
 	}
 	out := contest{entry: e, outcomes: outcomes, took: o.Wall.Since(began)}
-	if out.table, err = e.compare(outcomes); err != nil {
+	if err = out.compare(); err != nil {
 		return contest{}, err
 	}
 	if len(outcomes[0].Jobs) > 0 { // a scorecard alone has nothing about jobs
@@ -159,15 +163,18 @@ func (e *entry) fewer() map[string]int {
 	return out
 }
 
-// compare makes the table of a contest that was played: marks are corrected for all cells of the document's table.
-func (e *entry) compare(outcomes []experiment.Outcome) (compare.Table, error) {
-	cards := experiment.Cards(outcomes)
+// compare makes the tables of a contest that was played: marks are corrected for all cells of the document's table, and for those that
+// criteria ask about.
+func (c *contest) compare() error {
+	cards := experiment.Cards(c.outcomes)
 	table, err := compare.Uneven(cards)
 	if err != nil {
-		return table, err
+		return err
 	}
-	table = experiment.WithBounds(table.Corrected(marked(cards)), outcomes)
-	return experiment.WithPublished(table, cards, e.names.Trace)
+	c.targets = table.CorrectedFor(criteria.Asked(roles()))
+	table = experiment.WithBounds(table.Corrected(marked(cards)), c.outcomes)
+	c.table, err = experiment.WithPublished(table, cards, c.names.Trace)
+	return err
 }
 
 // marked are the rows of the document's table that are marked: an engine's costs only if all played in one.

@@ -31,13 +31,13 @@ func (d *Document) summary(b *strings.Builder) {
 	all := make([][]judged, len(criteria.All()))
 	for i, criterion := range criteria.All() {
 		for _, c := range contests {
-			all[i] = append(all[i], judged{c.name, criterion.Judge(c.table, roles())})
+			all[i] = append(all[i], judged{c.name, criterion.Judge(c.targets, roles())})
 		}
 	}
 	b.WriteString("## Who wins where\n\n")
 	b.WriteString(totals(contests, all))
 	for i, criterion := range criteria.All() {
-		section(b, criterion, all[i])
+		section(b, criterion, all[i], contests)
 	}
 	matrix(b, contests, all)
 	why(b, contests)
@@ -65,9 +65,14 @@ func totals(contests []contest, all [][]judged) string {
 		fmt.Fprintf(&rows, "| %s | %d | %d | %d |\n", criterion.Title, judgments, missed, significant)
 	}
 	return fmt.Sprintf(
-		"**In %d of %d contests Lockstep misses at least one of the four figures that decide, in %d of them significantly.**\n"+
-			"The most important figure is the first. A difference is significant if it is no chance with a confidence of 95 %%, by the procedure\n"+
-			"that is described below. A rival with fewer seeds is held against Lockstep's figure of the same seeds.\n\n"+
+		"**In %d of %d simulated workloads Lockstep misses a target, in %d of them significantly. The targets are goodput and the wait by GPU-hours\n"+
+			"of the best other scheduler, the mean wait of the best greedy one, and the longest wait of Lockstep when it knows all ends.** The first one is the\n"+
+			"most important. Each workload (contest) is a trace on a fleet. A difference is significant with a confidence of 95 %% (paired by seed, Student's t,\n"+
+			"corrected by Holm's procedure for the comparisons that this section makes in a contest, so that it may be significant here and not in the contest's\n"+
+			"own table). A rival with fewer seeds is compared with Lockstep's figure for the same seeds.\n\n"+
+			"**A deadline bounds a run from its start here, as Slurm's time limit does.** The `activeDeadlineSeconds` of a TrainJob count from its creation or\n"+
+			"resumption, and end a job that still waits then. So contests that are not named -none let Lockstep know more than its users can say, unless Kueue resumes\n"+
+			"their jobs, their trainers report or run times are learned ([queueing.md](queueing.md)).\n\n"+
 			"| figure | contests judged | missed | of them significantly |\n|---|--:|--:|--:|\n",
 		len(losing),
 		len(contests),
@@ -77,7 +82,7 @@ func totals(contests []contest, all [][]judged) string {
 }
 
 // section lists the contests of a criterion, losses first.
-func section(b *strings.Builder, c criteria.Criterion, all []judged) {
+func section(b *strings.Builder, c criteria.Criterion, all []judged, contests []contest) {
 	var missed []judged
 	var met, open []string
 	for _, j := range all {
@@ -106,8 +111,29 @@ func section(b *strings.Builder, c criteria.Criterion, all []judged) {
 		)
 	}
 	list(b, "Met in", met)
+	if c.Against == criteria.Greedy {
+		beside(b, c, contests)
+	}
 	list(b, "Not judged, because no such rival played, in", open)
 	b.WriteString("\n")
+}
+
+// beside lists the contests in which a rival is ahead of Lockstep by more than the criterion allows although it is none of its references.
+func beside(b *strings.Builder, c criteria.Criterion, contests []contest) {
+	c.Against = criteria.Rivals
+	others := roles()
+	others.Rivals = slices.DeleteFunc(slices.Clone(others.Rivals), func(name string) bool {
+		return slices.Contains(others.Greedy, name)
+	})
+	var ahead []string
+	for _, contest := range contests {
+		if f := c.Judge(contest.targets, others); f.Mark == criteria.Missed {
+			ahead = append(ahead, fmt.Sprintf(
+				"%s (%s against %s of %s)", contest.name, figure(c, f.Ours), figure(c, f.Theirs), f.Reference,
+			))
+		}
+	}
+	list(b, "Not a target, but by more than that a rival that is not greedy is ahead in", ahead)
 }
 
 // list is a line of names, if there are any.

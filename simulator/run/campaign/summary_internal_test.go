@@ -47,6 +47,9 @@ func handMade(t *testing.T, text string) []contest {
 			}
 		}
 	}
+	for i := range out {
+		out[i].targets = out[i].table
+	}
 	return out
 }
 

@@ -53,9 +53,9 @@ func (d *Document) Write(w io.Writer) error {
 func (d *Document) head(b *strings.Builder) {
 	card := d.contests[0].outcomes[0].Card
 	b.WriteString("## How to read the tables\n\n")
-	fmt.Fprintf(b, "Written by `make benchmarks` of results of commit %s; wall times are those of %s. ",
+	fmt.Fprintf(b, "Written by `make benchmarks` from the results of commit %s; wall times were measured on %s. ",
 		strings.Join(d.commits(), ", "), card.Machine)
-	b.WriteString("The command goes on where it was\ninterrupted. `lockstep compare` plays each contest alone, " +
+	b.WriteString("An interrupted command\nresumes. `lockstep compare` plays each contest alone, " +
 		"and `out/benchmarks/` has the results: event logs,\n" +
 		"reports, and a page for each contest. The scorecards are in the repository, beside this page in `benchmarks/`.\n\n")
 	b.WriteString(legend)
@@ -72,11 +72,11 @@ func (d *Document) commits() []string {
 	return commits
 }
 
-const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are means of the seeds. Behind a number stands + or - if it is better
+const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are means of the seeds. A + or - after a number says that it is better
 or worse than Lockstep's: with a confidence of 95 % none of the marks of a table is wrong (paired by seed, Student's t, corrected for all
 cells of the table by Holm's procedure), (+) or (-) if there is one seed only, which proves nothing about others. Engine direct, but for
 native-tas and contests named -native, which are the real kube-scheduler stepped in virtual time; speeds are marked within one engine only.
-A scheduler with fewer seeds is held against Lockstep's figures of those. **bound** is a limit that no scheduler can beat (` + "`simulator/score/bound`" + `): it takes all
+A scheduler with fewer seeds is compared with Lockstep's figures for those. **bound** is a limit that no scheduler can beat (` + "`simulator/score/bound`" + `): it takes all
 accelerators for one machine, and counts the time of runs that are lost as waiting. Contests are played beside other work: times of decisions and pods/s are rough.
 
 * **goodput**: accelerators that did work which counts, per cent of all, over a window that is the same for all. What a preempted job had done is not counted.
@@ -91,7 +91,7 @@ accelerators for one machine, and counts the time of runs that are lost as waiti
 * ` + "`simulator/score/measure`" + ` defines them; all others are in the results. Traces marked synthetic were made from published marginals.
 * Baselines place whole gangs and know what their namesakes know; each has the discipline that it has in the field (backfill or greedy,
   window is Slurm's; see the package ` + "`baseline`" + `, which also says what each can be asked for). ` + "`optimum`" + ` decides as Lockstep does and knows when everything really ends: what knowledge would be worth.
-  With it a kept place is free sooner, so fewer may pass it: large gangs wait less, and small jobs may wait longer.
+  With it a reserved place is free sooner, so fewer may pass it: large gangs wait less, and small jobs may wait longer.
 * All queue by priority; lockstep, its variants but greedy and nopreempt, and kueue-bestfit-preempt preempt for it. Names that end in half and
   none are the same contest in which the owners of half of the jobs, or of none, state a deadline. In Acme's traces pretraining is before all others, and evaluations, which
   are most of the jobs and few of the GPU-hours, may be preempted: their waits make the mean, pretraining's the one by GPU-hours.

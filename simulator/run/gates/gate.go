@@ -19,7 +19,8 @@ type Gate struct {
 	Options experiment.Options
 }
 
-// All returns the gates: deadlines for all jobs, for half of them and for none; one in which jobs run slower at worse places.
+// All returns the gates. A name ends in the share of the jobs with a deadline: all, half or none. In every gate jobs run
+// slower at worse places.
 func All() []Gate {
 	const (
 		said = 3 // deadlines are one to three times the run time
@@ -40,7 +41,7 @@ func All() []Gate {
 		}
 		return Gate{Name: name, Names: names, Options: o}
 	}
-	slowed := of("kalos-slowed", experiment.Names{Fleet: "c3", Trace: "acme-kalos"}, 5, said)
+	slowed := of("kalos-all", experiment.Names{Fleet: "c3", Trace: "acme-kalos"}, 5, said)
 	divided := of("c3-half", experiment.Names{Fleet: "c3", Trace: "acme-seren"}, 1.5, said)
 	divided.Options.Silent = half
 	return []Gate{

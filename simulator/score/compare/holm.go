@@ -20,15 +20,19 @@ const significance = 0.05
 // no less than the one before it. A difference that is not significant is Unclear. Cells of a single seed, without a difference or without a
 // better direction are no tests. Other rows are unchanged.
 func (t Table) Corrected(names []string) Table {
+	return t.CorrectedFor(func(row, _ string) bool { return slices.Contains(names, row) })
+}
+
+// CorrectedFor is Corrected where the family are the cells of the rows and schedulers that asked reports.
+func (t Table) CorrectedFor(asked func(row, scheduler string) bool) Table {
 	t.Rows = slices.Clone(t.Rows)
 	var tests []*Difference
 	for i, row := range t.Rows {
-		if !slices.Contains(names, row.Name) {
-			continue
-		}
 		t.Rows[i].Against = slices.Clone(row.Against)
 		for k := range t.Rows[i].Against {
-			if d := &t.Rows[i].Against[k]; d.Verdict == Better || d.Verdict == Worse || d.Verdict == Unclear {
+			d := &t.Rows[i].Against[k]
+			if asked(row.Name, t.Schedulers[k+1]) &&
+				(d.Verdict == Better || d.Verdict == Worse || d.Verdict == Unclear) {
 				p := d.p()
 				d.P = &p
 				tests = append(tests, d)

@@ -62,6 +62,14 @@ func TestTable_Corrected(t *testing.T) {
 	if got := cell(t, all, wait, 1); got.Verdict != compare.Unclear && *got.P > 0.05 {
 		t.Errorf("among more tests: %+v", got)
 	}
+	// C alone is the family: its p is its own, and the others' cells are not touched.
+	one := table.CorrectedFor(func(row, scheduler string) bool { return row == wait && scheduler == "C" })
+	if got := cell(t, one, wait, 1); got.P == nil || math.Abs(*got.P-0.0123) > 0.0002 || got.Verdict != compare.Worse {
+		t.Errorf("alone: %+v", got)
+	}
+	if got := cell(t, one, wait, 0); got.P != nil {
+		t.Errorf("a cell of no test: %+v", got)
+	}
 }
 
 // D has played two seeds of four: it is compared by these, and a note says so. That a scheduler has seeds which the first has not is refused.

@@ -111,6 +111,17 @@ func All() []Criterion {
 	}
 }
 
+// Asked reports whether a criterion compares the figure of a row with a scheduler's. The cells for which it does are the family of tests
+// of a verdict (see compare.Table.CorrectedFor): with those of figures and variants that no criterion asks about, a loss would count
+// as chance the sooner, the more columns a table has.
+func Asked(roles Roles) func(row, scheduler string) bool {
+	return func(row, scheduler string) bool {
+		return slices.ContainsFunc(All(), func(c Criterion) bool {
+			return c.Row == row && slices.Contains(roles.of(c.Against), scheduler)
+		})
+	}
+}
+
 // Mark is a judgment.
 type Mark int
 
