@@ -36,8 +36,11 @@ var (
 	nodeResource = corev1.SchemeGroupVersion.WithResource("nodes")
 )
 
+// slowest multiplies the patience of the tests, which was chosen on good machines, as stage.Within does for clusters.
+const slowest = 4
+
 // burst is the time that the bindings of a gang may take without disturbance: milliseconds, but not on a busy machine.
-const burst = time.Second
+const burst = 2 * time.Second
 
 // world is an API server that outlives its schedulers, a Job controller, and a witness of each gang's events.
 // Schedulers and the test talk to the server through accesses of their own; it serves one request at a time.
@@ -233,7 +236,7 @@ func (w *world) fault(format string, args ...any) {
 // until lets the Job controller work until something is so.
 func (w *world) until(t *testing.T, limit time.Duration, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(slowest * limit); ; time.Sleep(2 * time.Millisecond) {
 		if w.recreate(t); w.goesOn != nil {
 			w.goesOn(t)
 		}
@@ -249,7 +252,7 @@ func (w *world) until(t *testing.T, limit time.Duration, what string, so func() 
 		case is:
 			return
 		case time.Now().After(end):
-			t.Fatalf("not within %v: %s\n%s", limit, what, w.story())
+			t.Fatalf("not within %v: %s\n%s", slowest*limit, what, w.story())
 		}
 	}
 }
@@ -267,14 +270,15 @@ func (w *world) passes(t *testing.T, d time.Duration) {
 // eventually waits for something that needs no Job controller; it is asked for under the store's lock.
 func eventually(t *testing.T, what string, so func() bool, w *world) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	limit := slowest * 10 * time.Second
+	for end := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
 		var is bool
 		w.locked(func() { is = so() })
 		if is {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not within 10s: %s", what)
+			t.Fatalf("not within %v: %s", limit, what)
 		}
 	}
 }
@@ -351,7 +355,7 @@ func (h *hooks) react(t *testing.T, pod types.UID, node string) {
 		}
 		return true
 	}
-	for end := time.Now().Add(5 * time.Second); !seen(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(slowest * 5 * time.Second); !seen(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Error("the scheduler does not see that the object is gone")
 			return

@@ -91,7 +91,7 @@ func loseWhileParked(t *testing.T, w *world) *job {
 	t.Helper()
 	j, other := parked(t, w)
 	w.lose(t, j, 2)
-	w.until(t, time.Second, "the member is made again", func() bool { return j.members[2].made == 2 })
+	w.until(t, 5*time.Second, "the member is made again", func() bool { return j.members[2].made == 2 })
 	w.passes(t, settled)
 	w.finish(t, other)
 	return j
@@ -248,12 +248,12 @@ func TestRestart_TornGangIsCompletedFirst(t *testing.T) {
 			w := newWorld(t, schedulertest.Cliques(1, 6), 3*time.Second)
 			w.start(t, 3)
 			torn := w.submit(t, "torn", 6, 0)
-			w.until(t, 45*time.Second, "the scheduler dies", func() bool { return w.current.dead })
+			w.until(t, 10*time.Second, "the scheduler dies", func() bool { return w.current.dead })
 			for i := range 3 { // one of them fits beside the bound members
 				w.submit(t, fmt.Sprint("waits-", i), 3-i, 0)
 			}
 			w.start(t, -1)
-			w.until(t, 45*time.Second, "the gang is whole", torn.isWhole)
+			w.until(t, 10*time.Second, "the gang is whole", torn.isWhole)
 		})
 	}
 }
