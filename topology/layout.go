@@ -252,6 +252,9 @@ func (lay *layout) around(nodes []int) int {
 		for leaf := lay.leaves[n]; leaf < v || leaf >= end; end = lay.vertices[v].end {
 			v = lay.vertices[v].parent
 		}
+		if v == 0 {
+			break // the root holds the others, too
+		}
 	}
 	return v
 }

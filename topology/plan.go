@@ -110,13 +110,21 @@ func (a *ask) tableIn(l Ledger) *subtreeTable {
 func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 	ls, pattern := a.ledger.Tree.layout(), a.gang.Communication
 	levels, total := make([]Use, len(ls.groups)), int64(0)
-	runs := make([]run, 0, len(p.nodes)/2)
+	inner := len(ls.groups) - 1
+	var counts []int
+	if pattern != AllToAll && !ls.crossed() {
+		counts = inOrder(p.nodes, ls.groups[:inner])
+	}
+	var runs []run
 	for l, group := range slices.Backward(ls.groups) {
 		var used int
 		var crossing int64
-		if p.alone && l == len(ls.groups)-1 { // a run for each of 100,000 nodes need not be made
+		switch {
+		case p.alone && l == inner: // a run for each of 100,000 nodes need not be made
 			used, crossing = len(p.nodes), pattern.all(len(p.nodes))
-		} else {
+		case counts != nil && l < inner:
+			used, crossing = counts[l], pattern.all(counts[l])
+		default:
 			if len(runs) == 0 || ls.crossed() { // then an inner domain may be in several outer ones
 				runs = runsOf(runs[:0], p.nodes, group)
 			} else {

@@ -11,15 +11,38 @@ type run struct{ node, members int32 }
 
 // runsOf appends the runs of a level to into.
 func runsOf(into []run, nodes []int, group []int32) []run {
-	for from := 0; from < len(nodes); {
-		to := from + 1
-		for to < len(nodes) && group[nodes[to]] == group[nodes[from]] {
-			to++
+	before := int32(math.MinInt32)
+	for _, n := range nodes {
+		if g := group[n]; g != before {
+			into, before = append(into, run{int32(n), 1}), g
+			continue
 		}
-		into = append(into, run{int32(nodes[from]), int32(to - from)})
-		from = to
+		into[len(into)-1].members++
 	}
 	return into
+}
+
+// inOrder returns the number of runs at each level, outermost first, of nodes in the layout's order, in which no group is entered twice; nil if they are
+// not in that order. Nodes of one group are in one group of each level outside it.
+func inOrder(nodes []int, groups [][]int32) []int {
+	counts, before := make([]int, len(groups)), make([]int32, len(groups))
+	for l := range before {
+		before[l] = math.MinInt32
+	}
+	for _, n := range nodes {
+		for l := len(groups) - 1; l >= 0; l-- { // 100,000 times, so without an iterator
+			g := groups[l][n]
+			if g == before[l] {
+				break
+			}
+			if g < before[l] {
+				return nil
+			}
+			before[l] = g
+			counts[l]++
+		}
+	}
+	return counts
 }
 
 // merged appends the runs of a level to into: neighbors of one group are one run. Into may be the memory of the runs themselves.

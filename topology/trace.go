@@ -145,22 +145,28 @@ func (t *trace) sort(kids []int, shares []knapsack.Share) {
 	if full {
 		return // each as much as those that look the same
 	}
-	alike := make(map[int32][]int)
+	alike := make([]int64, len(kids)) // class and place of each
 	for i, kid := range kids {
-		class := t.classes.find(kid)
-		alike[class] = append(alike[class], i)
+		alike[i] = int64(t.classes.find(kid))<<32 | int64(i)
 	}
-	for _, at := range alike { // kids are from last to first; each group is sorted by itself
-		sorted := make([]knapsack.Share, len(at))
-		for i, k := range at {
-			sorted[i] = shares[k]
+	slices.Sort(alike)
+	var sorted []knapsack.Share
+	for from := 0; from < len(alike); { // kids are from last to first; each group is sorted by itself
+		class := alike[from] >> 32
+		sorted = sorted[:0]
+		for _, k := range alike[from:] {
+			if k>>32 != class {
+				break
+			}
+			sorted = append(sorted, shares[int32(k)])
 		}
 		slices.SortFunc(sorted, func(a, b knapsack.Share) int {
 			return cmp.Or(cmp.Compare(a.Units, b.Units), cmp.Compare(a.Layer, b.Layer))
 		})
-		for i, k := range at {
-			shares[k] = sorted[i]
+		for i, share := range sorted {
+			shares[int32(alike[from+i])] = share
 		}
+		from += len(sorted)
 	}
 }
 

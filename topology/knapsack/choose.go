@@ -1,5 +1,7 @@
 package knapsack
 
+import "slices"
+
 // Share is the content of one part: units, and a layer.
 type Share struct{ Units, Layer int }
 
@@ -10,19 +12,22 @@ func (m *Mixer) Choose(part, all, rest ParetoFront, whole Share) Share {
 	cost := m.At(all[whole.Layer], whole.Units)
 	best := Share{Units: -1}
 	m.layers.Splits(whole.Layer, func(e, f int) {
-		if best.Units == 0 {
+		costs := func(n int) bool { return sum(m.At(part[e], n), m.At(rest[f], whole.Units-n)) == cost }
+		switch {
+		case best.Units == 0:
+			return
+		case costs(0):
+			best = Share{0, e}
 			return
 		}
-		for i := len(part[e]) - 1; i >= -1; i-- {
-			n := 0 // tried last, preferred first
-			if i >= 0 {
-				n = min(int(part[e][i].N), whole.Units)
+		for _, p := range slices.Backward(part[e]) {
+			n := min(int(p.N), whole.Units)
+			if n <= best.Units {
+				return
 			}
-			if n <= best.Units && n > 0 {
-				continue
-			}
-			if sum(m.At(part[e], n), m.At(rest[f], whole.Units-n)) == cost {
+			if costs(n) {
 				best = Share{n, e}
+				return
 			}
 		}
 	})

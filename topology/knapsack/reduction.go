@@ -60,7 +60,7 @@ func (m *Mixer) kept(parts []ParetoFront, lines []Line, whole Share, keep sieve)
 			continue
 		}
 		least[i] = keep.at.least(lines[i])
-		own[i] = sieve{keep.at, keep.most + least[i]}.sift(part, math.MaxInt32)
+		own[i] = sieve{keep.at, keep.most + least[i]}.sift(part.clone(), math.MaxInt32)
 	}
 	before := m.before(parts, own, whole.Units)
 	rests := make([]ParetoFront, len(parts)+1)
@@ -245,15 +245,19 @@ type sieve struct {
 	most int64
 }
 
-// sift returns the points that pass, and those that have all units: a ring's may stand for more.
+// sift drops the points that do not pass, in place, but for those that have all units: a ring's may stand for more.
 func (v sieve) sift(f ParetoFront, all int) ParetoFront {
-	kept := make(ParetoFront, len(f))
 	for e, l := range f {
-		for _, p := range l {
-			if int(p.N) >= all || v.at.excess(p) <= v.most {
-				kept[e] = append(kept[e], p)
-			}
-		}
+		f[e] = slices.DeleteFunc(l, func(p Point) bool { return int(p.N) < all && v.at.excess(p) > v.most })
 	}
-	return kept
+	return f
+}
+
+// clone copies the front and its lines.
+func (f ParetoFront) clone() ParetoFront {
+	g := make(ParetoFront, len(f))
+	for e, l := range f {
+		g[e] = slices.Clone(l)
+	}
+	return g
 }
