@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +15,6 @@ import (
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/ownership"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -131,86 +128,6 @@ func TestFrozenTrainJob_JobOutlivesItsRuntime(t *testing.T) {
 	}
 	if event := w.event(); event != "" {
 		t.Errorf("event %q about a runtime that the job needs no more", event)
-	}
-}
-
-// copied is the ConfigMap that shows the frozen runtime.
-func (w *world) copied() *corev1.ConfigMap {
-	w.t.Helper()
-	config := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: namespace, Name: "train-runtime-snapshot"}
-	if err := w.Client.Get(w.t.Context(), key, config); err != nil {
-		w.t.Fatal(err)
-	}
-	return config
-}
-
-// Users read the copy, and an earlier version of the controller continues with it: it equals that version's own copy.
-func TestFrozenTrainJob_HasACopyForUsers(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
-	w.settle()
-	config := w.copied()
-	for _, want := range []string{"kind: ClusterTrainingRuntime\n", "  name: torch\n", "apiVersion: trainer.kubeflow.org/v1alpha1\n"} {
-		if !strings.Contains(config.Data["runtime"], want) {
-			t.Errorf("the copy has no %q:\n%s", want, config.Data["runtime"])
-		}
-	}
-	if !ownership.Controls(w.job(), plan.TrainJobKind(), config) || config.Immutable == nil || !*config.Immutable {
-		t.Errorf("the copy is owned by %v and immutable %v", config.OwnerReferences, config.Immutable)
-	}
-	if err := w.Client.Delete(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	w.edit("example.com/torch:2")
-	w.change(suspend(false))
-	w.settle()
-	if got := w.image(); got != "example.com/torch:1" {
-		t.Errorf("image %s after somebody deleted the copy, want the frozen one", got)
-	}
-}
-
-// A foreign ConfigMap under the name of the copy stays, and the job starts without a copy.
-func TestFrozenTrainJob_NeedsNoCopy(t *testing.T) {
-	theirs := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-runtime-snapshot"},
-		Data:       map[string]string{"mine": "yes"},
-	}
-	w := newWorld(t, gang(), torch(), trainJob(), theirs)
-	w.settle()
-	if w.jobSet() == nil || w.copied().Data["mine"] != "yes" {
-		t.Errorf("JobSet %t; the ConfigMap has %v", w.jobSet() != nil, w.copied().Data)
-	}
-}
-
-// State that was lost, with the controller's namespace for example, is recreated from the copy.
-func TestFrozenTrainJob_LostIsMadeAnewByItsCopy(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
-	w.settle()
-	w.edit("example.com/torch:2")
-	if err := w.Client.Delete(t.Context(), w.state()); err != nil {
-		t.Fatal(err)
-	}
-	w.settle()
-	if got, event := w.image(), w.event(); got != "example.com/torch:1" || event != "" {
-		t.Errorf("image %s, want the frozen one, and no Event: %s", got, event)
-	}
-}
-
-func TestFrozenTrainJob_WithoutItAndItsCopyTheRuntimeAsItIsCounts(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
-	w.settle()
-	w.edit("example.com/torch:2")
-	for _, gone := range []client.Object{w.state(), w.copied()} {
-		if err := w.Client.Delete(t.Context(), gone); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.settle()
-	if got := w.image(); got != "example.com/torch:2" {
-		t.Errorf("image %s, want that of the runtime as it is", got)
-	}
-	if !strings.Contains(string(w.state().Spec.Runtime.Raw), "example.com/torch:2") {
-		t.Error("the new state is not of the runtime as it is")
 	}
 }
 
@@ -352,136 +269,5 @@ func TestFrozenTrainJob_OneThatCannotBeUsedIsNamed(t *testing.T) {
 				t.Error("a JobSet was made of it")
 			}
 		})
-	}
-}
-
-// earlier turns a settled world into that of a controller before FrozenTrainJobs: the job's copy of its runtime in a
-// ConfigMap, created before the JobSet, and no frozen state.
-func (w *world) earlier(spoil func(*corev1.ConfigMap)) {
-	w.t.Helper()
-	state, jobSet := w.state(), w.jobSet()
-	config := w.copied()
-	config.ResourceVersion, config.CreationTimestamp = "", metav1.NewTime(created())
-	spoil(config)
-	jobSet.CreationTimestamp = metav1.NewTime(created())
-	for _, do := range []func() error{
-		func() error { return w.Client.Delete(w.t.Context(), w.copied()) },
-		func() error { return w.Client.Create(w.t.Context(), config) },
-		func() error { return w.Client.Update(w.t.Context(), jobSet) },
-		func() error { return w.Client.Delete(w.t.Context(), state) },
-	} {
-		if err := do(); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-// Jobs of the previous version retain the runtime that they were queued with, and the decisions of that time.
-func TestFrozenTrainJob_AdoptsWhatAnEarlierControllerKept(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
-	w.settle()
-	queued := w.jobSet()
-	w.earlier(func(*corev1.ConfigMap) {})
-	w.edit("example.com/torch:2")
-	w.Options.Gang = false
-	w.change(suspend(false))
-	w.settle()
-	if diff := cmp.Diff(queued.Spec.ReplicatedJobs, w.jobSet().Spec.ReplicatedJobs); diff != "" {
-		t.Errorf("its pods changed (-queued +resumed):\n%s", diff)
-	}
-	state := w.state()
-	if !strings.Contains(string(state.Spec.Runtime.Raw), "example.com/torch:1") || !state.Spec.Decisions.GangByDefault {
-		t.Errorf(
-			"the state has gangs by default %t and runtime %s",
-			state.Spec.Decisions.GangByDefault,
-			state.Spec.Runtime.Raw,
-		)
-	}
-	if event := w.event(); event != "" {
-		t.Errorf("event %q", event)
-	}
-	w.finish(created().Add(time.Hour))
-	w.clock.SetTime(created().Add(2 * time.Hour))
-	if w.settle(); len(w.left()) > 0 || len(w.states()) > 0 {
-		t.Errorf("left after its end: %v and %d states", w.left(), len(w.states()))
-	}
-}
-
-// A copy that a tenant can write is not adopted: the job takes the current runtime, and an Event gives the reason.
-func TestFrozenTrainJob_AdoptsNoForgery(t *testing.T) {
-	owner := func(change func(*metav1.OwnerReference)) func(*corev1.ConfigMap) {
-		return func(c *corev1.ConfigMap) { change(&c.OwnerReferences[0]) }
-	}
-	for name, c := range map[string]struct {
-		spoil func(*corev1.ConfigMap)
-		want  string
-	}{
-		"of no one":               {func(c *corev1.ConfigMap) { c.OwnerReferences = nil }, "belongs to another object"},
-		"of an earlier job":       {owner(func(o *metav1.OwnerReference) { o.UID = "earlier" }), "belongs to another object"},
-		"of a kind that is none":  {owner(func(o *metav1.OwnerReference) { o.APIVersion, o.Kind = "evil.example/v1", "Nothing" }), "belongs to another object"},
-		"of another name":         {owner(func(o *metav1.OwnerReference) { o.Name = "other" }), "belongs to another object"},
-		"of an unknown version":   {owner(func(o *metav1.OwnerReference) { o.APIVersion = "trainer.kubeflow.org/v9" }), "belongs to another object"},
-		"that can be changed":     {func(c *corev1.ConfigMap) { c.Immutable = nil }, "can be changed"},
-		"younger than the JobSet": {func(c *corev1.ConfigMap) { c.CreationTimestamp = metav1.NewTime(created().Add(time.Second)) }, "younger"},
-		"without the key":         {func(c *corev1.ConfigMap) { c.Data = nil }, "no key runtime"},
-		"of another runtime": {func(c *corev1.ConfigMap) {
-			c.Data["runtime"] = strings.Replace(c.Data["runtime"], "name: torch", "name: other", 1)
-		}, "it is of ClusterTrainingRuntime other"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
-			w.settle()
-			w.earlier(func(config *corev1.ConfigMap) {
-				config.Data["runtime"] = strings.ReplaceAll(
-					config.Data["runtime"],
-					"example.com/torch:1",
-					"example.com/forged:1",
-				)
-				c.spoil(config)
-			})
-			w.settle()
-			if got := w.image(); got != "example.com/torch:1" {
-				t.Errorf("image %s, want that of the administrator's runtime", got)
-			}
-			if event := w.event(); !strings.Contains(event, "RuntimeCopyRefused") || !strings.Contains(event, c.want) {
-				t.Errorf("event %q, want one that says %q", event, c.want)
-			}
-		})
-	}
-}
-
-// Before a job has a JobSet it was not rendered, and there is nothing to adopt: any copy is a forgery.
-func TestFrozenTrainJob_AdoptsNothingBeforeTheJobSet(t *testing.T) {
-	forged := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "train-runtime-snapshot", OwnerReferences: plan.Owners(trainJob()),
-			CreationTimestamp: metav1.NewTime(created()),
-		},
-		Immutable: new(true),
-		Data: map[string]string{
-			"runtime": `{"apiVersion":"trainer.kubeflow.org/v1alpha1","kind":"ClusterTrainingRuntime",` +
-				`"metadata":{"name":"torch"},"spec":{"template":{"spec":{"replicatedJobs":[{"name":"node","template":{"spec":{"template":` +
-				`{"spec":{"hostPID":true,"containers":[{"name":"node","image":"example.com/forged:1"}]}}}}}]}}}}`,
-		},
-	}
-	w := newWorld(t, gang(), torch(), trainJob(), forged)
-	w.settle()
-	if pod := w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec; pod.HostPID ||
-		w.image() != "example.com/torch:1" {
-		t.Errorf("the pods are of the forged runtime: %+v", pod)
-	}
-}
-
-// A JobSet that claims to be the job's by its UID alone is a foreign one.
-func TestReconcile_LeavesAForeignJobSetAlone(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
-	w.settle()
-	jobSet := w.jobSet()
-	jobSet.OwnerReferences[0].APIVersion, jobSet.OwnerReferences[0].Kind = "evil.example/v1", "Nothing"
-	if err := w.Client.Update(t.Context(), jobSet); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "belongs to another object") {
-		t.Errorf("error %v, want that it is somebody else's", err)
 	}
 }
