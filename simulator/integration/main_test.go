@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
@@ -142,4 +144,14 @@ func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.P
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	stage.Within(t, 20*time.Second, what, holds)
+}
+
+// objectOf reads one document of YAML.
+func objectOf(t *testing.T, document string) *unstructured.Unstructured {
+	t.Helper()
+	var object unstructured.Unstructured
+	if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return &object
 }

@@ -2,88 +2,20 @@ package report_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"math/rand/v2"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 	"github.com/lockstep-project/lockstep/simulator/score/report"
 )
-
-// content is the part of the input of the page's scripts that tests read.
-type content struct {
-	Busiest float64
-	Series  struct{ At []float64 }
-	Waits   []struct {
-		Name string
-		X, Y []float64
-	}
-	Quality struct {
-		Classes []string
-		Counts  [][]int
-	}
-	Latency struct {
-		Below           []int64
-		Placed, Refused []int
-	}
-	Map struct {
-		Starts, Lasts         []int64
-		Jobs, Runs            []int
-		First, Count, Bits    []int
-		Outages               [][4]int64
-		Omitted, OmittedBelow int
-		Layout                struct {
-			Sections, RackNames []string
-			Racks, Squares      []int
-			Closed              []int
-		}
-	}
-}
-
-// written is a page and the data that its scripts draw.
-func written(t *testing.T, in report.Input) (string, content) {
-	t.Helper()
-	var out bytes.Buffer
-	if err := report.Write(&out, in); err != nil {
-		t.Fatal(err)
-	}
-	return out.String(), unpacked(t, out.String())
-}
-
-func unpacked(t *testing.T, page string) content {
-	t.Helper()
-	found := regexp.MustCompile(`id="data">"([^"]*)"`).FindStringSubmatch(page)
-	if found == nil {
-		t.Fatal("the page has no data")
-	}
-	text, err := base64.StdEncoding.DecodeString(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	unzip, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var c content
-	if err := json.NewDecoder(unzip).Decode(&c); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 func TestLibrary_IsThePublishedOne(t *testing.T) {
 	text, err := report.Library()
@@ -239,63 +171,6 @@ func TestWrite_QualityByClass(t *testing.T) {
 	}
 }
 
-// TestMap_ShowsGangsOnTheirNodes unpacks the map's columns at many instants and holds them against the events.
-func TestMap_ShowsGangsOnTheirNodes(t *testing.T) {
-	s := short(t)
-	var told story
-	record := report.NewRecorder(s)
-	if err := direct.NewEngine(direct.Options{}, still().Now).Run(t.Context(), s, both{&told, record}); err != nil {
-		t.Fatal(err)
-	}
-	_, c := written(t, report.Input{Card: measure.Scorecard{Scheduler: "x"}, Record: record})
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		at := time.Duration(r.Int64N(int64(told.last()/time.Second))) * time.Second
-		second := int64(at / time.Second)
-		want := told.holders(s, at)
-		got := make(map[int]map[int]int)
-		from, stretch := int64(0), 0
-		taken := make(map[[2]int]bool)
-		for i, delta := range c.Map.Starts {
-			from += delta
-			active := from <= second && (c.Map.Lasts[i] < 0 || from+c.Map.Lasts[i] > second)
-			node := 0
-			for range c.Map.Runs[i] {
-				node += c.Map.First[stretch]
-				for range c.Map.Count[stretch] {
-					for square := 0; active && square < 32; square++ {
-						if c.Map.Bits[stretch]>>square&1 == 0 {
-							continue
-						}
-						if taken[[2]int{node, square}] || square >= c.Map.Layout.Squares[node] {
-							t.Fatalf("at %s square %d of node %d has two owners, or is not there", at, square, node)
-						}
-						taken[[2]int{node, square}] = true
-						if got[c.Map.Jobs[i]] == nil {
-							got[c.Map.Jobs[i]] = make(map[int]int)
-						}
-						got[c.Map.Jobs[i]][node]++
-					}
-					node++
-				}
-				stretch++
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("at %s: %s", at, diff)
-		}
-	}
-	if len(c.Map.Outages) != 3 || c.Map.Outages[0][3] != 0 || c.Map.Outages[2][3] != 1 {
-		t.Errorf("outages are %v", c.Map.Outages)
-	}
-	if c.Map.Omitted != 0 || len(c.Map.Layout.Racks) != 74 {
-		t.Errorf("%d stays are left out, %d nodes", c.Map.Omitted, len(c.Map.Layout.Racks))
-	}
-	if len(c.Map.Layout.RackNames) != 5 { // four racks, and the machines that are in none
-		t.Errorf("racks are %q", c.Map.Layout.RackNames)
-	}
-}
-
 func TestWriteComparison_PairsSchedulers(t *testing.T) {
 	s := short(t)
 	runs := []report.Input{
@@ -338,65 +213,5 @@ func TestWriteComparison_PairsSchedulers(t *testing.T) {
 	if err != nil || !strings.Contains(out.String(), "Not comparable.") ||
 		strings.Contains(out.String(), `id="verdict"`) {
 		t.Errorf("without a watermark or with a verdict, or %v", err)
-	}
-}
-
-// TestWrite_LargeRunsKeepToTheirBudget writes the page of 100,000 jobs: a library of at most 1.2 MB and data of at most 3 MB.
-func TestWrite_LargeRunsKeepToTheirBudget(t *testing.T) {
-	s := many(t, 100_000)
-	record := report.NewRecorder(s)
-	r := rand.New(rand.NewPCG(3, 4))
-	card := measure.Scorecard{Scheduler: "x", Classes: []measure.Class{{Name: "one node"}}}
-	in := report.Input{Card: card, Record: record}
-	var ends []engine.Event
-	for i := range s.Jobs {
-		at := s.Jobs[i].Submit
-		for len(ends) > 60 {
-			record.Happens(ends[0])
-			ends = ends[1:]
-		}
-		nodes := make([]int, len(s.Jobs[i].Gang.Members))
-		for rank := range nodes {
-			nodes[rank] = r.IntN(s.Ledger.Len())
-		}
-		record.Happens(engine.Event{At: at, Kind: engine.Started, Job: i, Running: engine.None, Nodes: nodes})
-		ends = append(ends, engine.Event{At: at + time.Minute, Kind: engine.Ended, Job: i, Running: engine.None})
-		in.Outcomes = append(in.Outcomes, measure.Outcome{
-			Job: i, ID: s.Jobs[i].ID, Class: "one node", Accelerators: s.Jobs[i].Accelerators,
-			Wait: time.Duration(r.IntN(1e6)) * time.Second, Q: 1,
-		})
-	}
-	for i := range 10_000 {
-		series := &in.Series
-		series.Seconds = append(series.Seconds, float64(i)*60)
-		series.Used, series.Capacity = append(series.Used, r.Int64N(2304)), append(series.Capacity, 2304)
-		series.Demanded = append(series.Demanded, r.Int64N(9999))
-		series.Largest = append(series.Largest, r.Int64N(2304))
-		series.Fragmentation = append(series.Fragmentation, r.Float64())
-		series.Waiting = append(series.Waiting, r.IntN(9999))
-		series.OldestSeconds = append(series.OldestSeconds, r.Float64()*1e6)
-	}
-	page, c := written(t, in)
-	library := len(libraryText(t))
-	t.Logf("library %d bytes, the rest %d", library, len(page)-library)
-	if library > 1_200_000 || len(page)-library > 3_000_000 {
-		t.Errorf("the page has %d bytes beside a library of %d", len(page)-library, library)
-	}
-	if len(c.Series.At) > 2000 || c.Series.At[0] != 0 || c.Series.At[len(c.Series.At)-1] != 9999*60 {
-		t.Errorf("%d instants from %g", len(c.Series.At), c.Series.At[0])
-	}
-	// Some come onto nodes that are full, and have no square.
-	shown := len(c.Map.Starts)
-	if shown+c.Map.Omitted > 100_000 || shown < 50_000 || c.Map.Omitted == 0 || !strings.Contains(page, "leaves out") {
-		t.Errorf("%d stays, %d omitted", len(c.Map.Starts), c.Map.Omitted)
-	}
-	if slices.ContainsFunc(c.Waits, func(w struct {
-		Name string
-		X, Y []float64
-	},
-	) bool {
-		return len(w.X) > 202 || len(w.X) < 150
-	}) {
-		t.Error("a curve has too many points, or too few")
 	}
 }

@@ -1,16 +1,12 @@
 package results_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,88 +15,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/engine"
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
-	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
-	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
-	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
-	"github.com/lockstep-project/lockstep/simulator/score/measure"
 	"github.com/lockstep-project/lockstep/simulator/score/results"
 )
-
-// played is a scene of 40 jobs on the default fleet, and a story about it that has every kind of event.
-func played(t *testing.T) (*scenario.Scenario, []engine.Event) {
-	t.Helper()
-	f, err := fleet.Open("gb200-72")
-	if err != nil {
-		t.Fatal(err)
-	}
-	work := trace.Trace{Name: "forty", Source: "this test", Synthetic: true}
-	for i := range 40 {
-		work.Jobs = append(work.Jobs, trace.Job{
-			ID: fmt.Sprintf("job-%02d", i), Tenant: "research",
-			Submit: time.Duration(i) * time.Minute, Duration: time.Hour,
-			Podsets: []trace.Podset{{Count: 1 + i%3, GPUs: 4}},
-		})
-	}
-	s, err := importer.New(f, work, scenario.Options{Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	none := engine.Event{Job: engine.None, Running: engine.None}
-	var story []engine.Event
-	tell := func(at time.Duration, kind engine.Kind, job int, nodes ...int) *engine.Event {
-		e := none
-		e.At, e.Kind, e.Job, e.Nodes = at, kind, job, nodes
-		story = append(story, e)
-		return &story[len(story)-1]
-	}
-	for i := range s.Jobs {
-		at := s.Jobs[i].Submit
-		tell(at, engine.Submitted, i)
-		tell(at, engine.Refused, i)
-		tell(at, engine.Leased, i, i, i+1).From = at + time.Hour
-		tell(at+1, engine.Leased, i, i).From = scenario.Forever
-		tell(at+1500*time.Millisecond, engine.Started, i, slices.Repeat([]int{i}, len(s.Jobs[i].Gang.Members))...)
-		tell(at+2*time.Second, engine.NodesFailed, engine.None, i)
-		tell(at+2*time.Second, engine.Disrupted, i)
-		tell(at+3*time.Second, engine.NodesReturned, engine.None, i)
-	}
-	return s, story
-}
-
-func card() measure.Scorecard {
-	return measure.Scorecard{Scheduler: "lockstep", Engine: "direct", Commit: "abc", Seed: 7}
-}
-
-// write plays a story into a directory.
-func write(dir string, s *scenario.Scenario, story []engine.Event, o results.Options, last measure.Scorecard) error {
-	o.Card = card()
-	run, err := results.Create(dir, s, o)
-	if err != nil {
-		return err
-	}
-	for _, e := range story {
-		run.Happens(e)
-		run.Decides(engine.Decision{Took: time.Second})
-	}
-	return run.Finish(last, func(w io.Writer) error {
-		_, err := io.WriteString(w, "<!doctype html>")
-		return err
-	})
-}
-
-// read are the events of a result, and the error that ended them.
-func read(t *testing.T, r *results.Result) ([]engine.Event, error) {
-	t.Helper()
-	var events []engine.Event
-	for e, err := range r.Events() {
-		if err != nil {
-			return events, err
-		}
-		events = append(events, e)
-	}
-	return events, nil
-}
 
 func TestOpen_ReadsBackWhatWasWritten(t *testing.T) {
 	s, story := played(t)
@@ -230,142 +147,6 @@ func TestEvents_SurviveARoundTrip(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
-}
-
-// TestCreate_DiskFullAtAnyByte lets the disk be full after each number of bytes that a run can write: the result is
-// then never taken for a whole one, and a reader gets the written part or a reason.
-func TestCreate_DiskFullAtAnyByte(t *testing.T) {
-	s, story := played(t)
-	long := slices.Repeat(story, 18) // long enough for the log to be saved in between
-	enough := newMemory(1 << 30)
-	if err := write("out", s, long, results.Options{Disk: enough, Plain: true}, card()); err != nil {
-		t.Fatal(err)
-	}
-	needed := 1<<30 - enough.room
-	for room := 0; room < needed; room += 1 + needed/61 {
-		disk, told := newMemory(room), 0
-		err := write("out", s, long, results.Options{Disk: disk, Plain: true, Failed: func(error) { told++ }}, card())
-		var failed *results.WriteError
-		if !errors.As(err, &failed) || !errors.Is(err, syscall.ENOSPC) || badinput.Is(err) {
-			t.Fatalf("%d bytes of room: %v", room, err)
-		}
-		if !strings.Contains(err.Error(), failed.File) || !strings.Contains(err.Error(), "make room") || told > 1 {
-			t.Errorf("%d bytes of room: told %d times: %v", room, told, err)
-		}
-		if left := disk.left(); len(left) > 0 {
-			t.Errorf("%d bytes of room: %v are left", room, left)
-		}
-		r, err := results.OpenOn(disk, "out")
-		if err != nil {
-			if !badinput.Is(err) {
-				t.Errorf("%d bytes of room: %v", room, err)
-			}
-			continue
-		}
-		if r.Card.Partial == "" {
-			t.Fatalf("%d bytes of room of %d: taken for a whole result", room, needed)
-		}
-		events, err := read(t, r)
-		if err != nil || len(events) > len(long) {
-			t.Fatalf("%d bytes of room: %d events, %v", room, len(events), err)
-		}
-		clone := cmp.Transformer("nil", func(n []int) []int { return slices.Clone(n) })
-		if diff := cmp.Diff(long[:len(events)], events, clone); diff != "" {
-			t.Fatal(diff)
-		}
-	}
-}
-
-func TestCreate_FailureCancelsTheRun(t *testing.T) {
-	s, story := played(t)
-	disk := newMemory(1 << 30)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card(), Plain: true, Failed: cancel})
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk.room = 1000
-	for ctx.Err() == nil {
-		run.Happens(story[0])
-	}
-	if cause := context.Cause(ctx); !errors.Is(cause, syscall.ENOSPC) {
-		t.Error(cause)
-	}
-	disk.room = 1 << 20 // room is made; the log has a hole all the same
-	if err := run.Finish(card(), nil); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("finished with %v", err)
-	}
-	r, err := results.OpenOn(disk, "out")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(r.Card.Partial, "events.jsonl") {
-		t.Errorf("partial because %q", r.Card.Partial)
-	}
-}
-
-func TestOpen_KilledRunIsPartialAndReadable(t *testing.T) {
-	s, story := played(t)
-	disk := newMemory(1 << 30)
-	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := slices.Repeat(story, 60)
-	for _, e := range told {
-		run.Happens(e)
-	}
-	// No Finish: the process has died.
-	r, err := results.OpenOn(disk, "out")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Card.Partial != results.Unfinished {
-		t.Errorf("partial because %q", r.Card.Partial)
-	}
-	events, err := read(t, r)
-	if err != nil || len(events) < len(told)/2 {
-		t.Fatalf("%d of %d events, %v", len(events), len(told), err)
-	}
-	if diff := cmp.Diff(told[:len(events)], events); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestOpen_CanceledRunSaysWhy(t *testing.T) {
-	s, story := played(t)
-	dir := t.TempDir()
-	last := card()
-	last.Partial = "interrupted at 3h20m of virtual time"
-	if err := write(dir, s, story[:100], results.Options{}, last); err != nil {
-		t.Fatal(err)
-	}
-	r, err := results.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if events, err := read(t, r); err != nil || len(events) != 100 || r.Card.Partial != last.Partial {
-		t.Errorf("%d events, %v, partial because %q", len(events), err, r.Card.Partial)
-	}
-}
-
-func TestFinish_FailedReportLeavesPartialMark(t *testing.T) {
-	s, _ := played(t)
-	disk := newMemory(1 << 30)
-	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = run.Finish(card(), func(io.Writer) error { return errors.New("no such chart") })
-	if err == nil || !strings.Contains(err.Error(), "report.html") {
-		t.Errorf("finished with %v", err)
-	}
-	if r, err := results.OpenOn(disk, "out"); err != nil || r.Card.Partial == "" {
-		t.Errorf("partial because %q, %v", r.Card.Partial, err)
-	}
-	if _, there := disk.files["out/report.html"]; there {
-		t.Error("half a report is there")
-	}
 }
 
 func TestCreate_ReplacesEarlierResult(t *testing.T) {
