@@ -116,6 +116,7 @@ const (
 	gangPriorities      = "gangpriorities.lockstep.dev"
 	trainerLeases       = "trainerleases.lockstep.dev"
 	componentPriorities = "componentpriorities.lockstep.dev"
+	systemPriorities    = "systempriorities.lockstep.dev"
 )
 
 // class is the PriorityClass that the chart makes for its own pods. It has partOf as any object of the chart.
@@ -185,12 +186,20 @@ func (g Guard) trials() []trial {
 	if g.API != gangapi.Resources {
 		return trials
 	}
-	important := createGroup(
-		g.Stranger,
-		g.Namespace,
-		func(group *schedulingv1beta1.PodGroup) { group.Spec.Priority = new(int32(1)) },
+	// The API server refuses both for native groups.
+	important := func(group *schedulingv1beta1.PodGroup) { group.Spec.Priority = new(int32(1)) }
+	critical := func(group *schedulingv1beta1.PodGroup) { group.Spec.PriorityClassName = "system-cluster-critical" }
+	const before = "a tenant can give gangs PriorityClass system-cluster-critical, which is before all others,"
+	return append(
+		trials,
+		trial{
+			gangPriorities,
+			"a tenant can set the priority of a PodGroup",
+			true,
+			createGroup(g.Stranger, g.Namespace, important),
+		},
+		trial{systemPriorities, before, true, createGroup(g.Stranger, g.Namespace, critical)},
 	)
-	return append(trials, trial{gangPriorities, "a tenant can set the priority of a PodGroup", true, important})
 }
 
 // queued gives a group a time of waiting.

@@ -78,6 +78,8 @@ func admissionOf(t *testing.T, name string) *validating.Plugin {
 	}
 	client := fake.NewClientset(&policy, &binding,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gpu-operator"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: render.Default().Namespace}})
 	factory := informers.NewSharedInformerFactory(client, 0)
 	plugin, err := validating.NewPlugin(nil)
@@ -308,61 +310,5 @@ func TestPolicies_TrainerLeases(t *testing.T) {
 			w.old = lease(c.lease, "a")
 		}
 		says(t, name, admit(t, plugin, w), c.says)
-	}
-}
-
-// The class of Lockstep's own pods is before all gangs in the queue and evicts them all. Only pods of the release's
-// namespace have it, whoever creates them: users name it, and controllers create pods and groups for users.
-func TestPolicies_ComponentPriorities(t *testing.T) {
-	plugin := admissionOf(t, "componentpriorities.lockstep.dev")
-	const (
-		replicas = "system:serviceaccount:kube-system:replicaset-controller"
-		refusal  = "is for the pods of lockstep-scheduler and lockstep-controller"
-	)
-	release := render.Default().Namespace
-	pod := func(namespace, class string) runtime.Object {
-		return &corev1.Pod{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"},
-			// The API server fills in the number before policies are evaluated.
-			Spec: corev1.PodSpec{PriorityClassName: class, Priority: new(int32(1_000_000_000))},
-		}
-	}
-	for name, c := range map[string]struct{ by, namespace, class, says string }{
-		"a tenant's":                        {by: tenant, namespace: "team-a", class: "lockstep", says: refusal},
-		"of a tenant's Deployment":          {by: replicas, namespace: "team-a", class: "lockstep", says: refusal},
-		"of another class":                  {by: tenant, namespace: "team-a", class: "lockstep-urgent"},
-		"of no class":                       {by: tenant, namespace: "team-a"},
-		"of the scheduler":                  {by: replicas, namespace: release, class: "lockstep"},
-		"of another class, beside Lockstep": {by: replicas, namespace: release, class: "urgent"},
-	} {
-		says(t, "pod "+name, admit(t, plugin, write{
-			by: c.by, namespace: c.namespace, kind: "Pod", resource: corev1.SchemeGroupVersion.WithResource("pods"),
-			next: pod(c.namespace, c.class),
-		}), c.says)
-	}
-	group := func(api gangapi.API, spec map[string]any) runtime.Object {
-		spec["schedulingPolicy"] = map[string]any{"gang": map[string]any{"minCount": int64(4)}}
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": api.Version().String(), "kind": gangapi.Kind,
-			"metadata": map[string]any{"name": "x"}, "spec": spec,
-		}}
-	}
-	for _, api := range []gangapi.API{gangapi.Native, gangapi.Resources} {
-		for name, c := range map[string]struct{ by, namespace, class, says string }{
-			"a tenant's":         {tenant, "team-a", "lockstep", refusal},
-			"of a TrainJob":      {render.Default().Account(), "team-a", "lockstep", refusal},
-			"beside Lockstep":    {tenant, release, "lockstep", refusal},
-			"of another class":   {tenant, "team-a", "urgent", ""},
-			"of the empty class": {tenant, "team-a", "", ""},
-		} {
-			says(t, string(api)+" group "+name, admit(t, plugin, write{
-				by: c.by, namespace: c.namespace, kind: gangapi.Kind, resource: api.Resource(),
-				next: group(api, map[string]any{"priorityClassName": c.class}),
-			}), c.says)
-		}
-		says(t, string(api)+" group of no class", admit(t, plugin, write{
-			by: tenant, kind: gangapi.Kind, resource: api.Resource(), next: group(api, map[string]any{}),
-		}), "")
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/guard"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
@@ -137,6 +138,9 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 		"belongings.lockstep.dev",
 		"trainerleases.lockstep.dev",
 		"componentpriorities.lockstep.dev",
+	}
+	if offered() == probe.Resources {
+		all = append(all, "gangpriorities.lockstep.dev", "systempriorities.lockstep.dev")
 	}
 	for name, c := range map[string]struct {
 		spoil    func(*testing.T, string)

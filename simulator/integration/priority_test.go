@@ -8,13 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
@@ -126,54 +123,4 @@ func limit(t *testing.T, namespace string, quota *corev1.ResourceQuota) {
 			Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "exceeded quota")
 	})
-}
-
-// The chart's PriorityClass is before all gangs and evicts them, so a tenant with every right in a namespace creates
-// neither pods nor gangs of it, and no controller does so for a tenant. All writes are dry runs.
-func TestPriority_TheClassOfLockstepIsForItsPods(t *testing.T) {
-	namespace := namespaceOf(t)
-	makeNamespace(t, namespace)
-	client, dry := tenant(t, namespace), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	pod := func(class string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "try"}, Spec: corev1.PodSpec{
-			PriorityClassName: class,
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot:   new(true),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				Name: "try", Image: "none",
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: new(false),
-					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
-			}},
-		}}
-	}
-	group := &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: "try"},
-		Spec: schedulingv1beta1.PodGroupSpec{
-			PriorityClassName: "lockstep",
-			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
-				Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 1},
-			},
-		},
-	}
-	const refusal = "PriorityClass lockstep is for the pods of lockstep-scheduler and lockstep-controller"
-	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
-		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod(""), dry)
-		return err == nil
-	})
-	for name, by := range map[string]kubernetes.Interface{"a tenant": client, "a controller": shared.Client} {
-		t.Run(name, func(t *testing.T) {
-			_, err := by.CoreV1().Pods(namespace).Create(t.Context(), pod("lockstep"), dry)
-			wantForbidden(t, err, refusal)
-			_, err = by.SchedulingV1beta1().PodGroups(namespace).Create(t.Context(), group, dry)
-			wantForbidden(t, err, refusal)
-		})
-	}
-	release := render.Default().Namespace
-	if _, err := shared.Client.CoreV1().Pods(release).Create(t.Context(), pod("lockstep"), dry); err != nil {
-		t.Errorf("a pod of Lockstep's own cannot be created: %v", err)
-	}
 }

@@ -103,7 +103,7 @@ func TestUp_EndsWithCtrlC(t *testing.T) {
 	}()
 	var report outcome.Report
 	if err := json.NewDecoder(answer).Decode(&report); err != nil {
-		t.Fatalf("decoding the answer: %v", err)
+		t.Fatalf("decoding the answer: %v; exit %d:\n%s", err, <-exit, stderr.String())
 	}
 	interrupt()
 	if code := <-exit; code != 0 {
