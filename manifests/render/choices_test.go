@@ -39,6 +39,9 @@ func TestChart_EachValueDoesSomething(t *testing.T) {
 		{"manager.config.statusServer.qps", 7, "ConfigMap lockstep-system lockstep-controller", "qps: 7"},
 		{"manager.config.webhook.port", 10250, controller, "containerPort:10250 name:webhook]"},
 		{"manager.config.statusServer.port", 11443, controller, "containerPort:11443 name:status-server]"},
+		{"manager.config.metrics.bindAddress", ":9090", controller, "containerPort:9090 name:metrics]"},
+		{"manager.config.metrics.bindAddress", ":9090", "Service lockstep-system lockstep-controller-webhook", "name:metrics port:9090"},
+		{"manager.config.health.healthProbeBindAddress", "0.0.0.0:9091", controller, "containerPort:9091 name:health]"},
 		// Pods are told this port of the Service.
 		{
 			"manager.config.statusServer.port", 11443, "Service lockstep-system lockstep-controller-webhook",

@@ -107,6 +107,9 @@ func TestChart_ValuesThatCannotBe(t *testing.T) {
 			"manager.config.certManagement.webhookSecretName: must be lockstep-webhook-cert or left out",
 		},
 		{"config.certManagement.webhookSecretName", "lockstep-webhook-cert", ""},
+		{"config.webhook.port", 10443, "must differ: two have port 10443"},
+		{"config.metrics.bindAddress", ":8081", "must differ: two have port 8081"},
+		{"config.metrics.bindAddress", "0", ""},
 		{"config.certManagement", nil, ""},
 		{"config.webhook", nil, ""},
 	} {

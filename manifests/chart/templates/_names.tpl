@@ -59,6 +59,14 @@ true
 {{- end }}
 {{- end }}
 {{- end }}
+{{- $ports := list }}
+{{- range list "webhook" "status" "metrics" "health" }}
+{{- $port := include (printf "lockstep.manager.port.%s" .) $ | trim }}
+{{- if has $port $ports }}
+{{- fail (printf "manager.config: webhook.port, statusServer.port, metrics.bindAddress and health.healthProbeBindAddress must differ: two have port %s" $port) }}
+{{- end }}
+{{- $ports = append $ports $port }}
+{{- end }}
 {{- range $field, $name := dict "webhookServiceName" "lockstep-controller-webhook" "webhookSecretName" "lockstep-webhook-cert" }}
 {{- $set := get (($.Values.manager.config).certManagement | default dict) $field }}
 {{- if and $set (ne $set $name) }}

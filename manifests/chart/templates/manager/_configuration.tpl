@@ -13,6 +13,15 @@ kind: Configuration
 {{ int (((.Values.manager.config).statusServer).port | default 10443) }}
 {{- end }}
 
+{{/* Of addresses only the port; 0 serves no metrics. */}}
+{{- define "lockstep.manager.port.metrics" -}}
+{{ int (last (splitList ":" (((.Values.manager.config).metrics).bindAddress | default ":8443"))) }}
+{{- end }}
+
+{{- define "lockstep.manager.port.health" -}}
+{{ int (last (splitList ":" (((.Values.manager.config).health).healthProbeBindAddress | default ":8081"))) }}
+{{- end }}
+
 {{- define "lockstep.manager.arguments" -}}
 - --config=/etc/lockstep/configuration.yaml
 - --namespace={{ .Release.Namespace }}
