@@ -49,16 +49,7 @@ func worldOf(
 	}
 	for i := range spec.ReplicatedJobs {
 		if ancestor(spec.ReplicatedJobs[i]) == trainerv1alpha1.AncestorTrainer {
-			world.Slices = max(1, spec.ReplicatedJobs[i].Replicas)
-			world.TPU = chipsOf(spec.ReplicatedJobs[i].Template.Spec.Template.Spec) > 0
-			if main := mainContainer(&spec.ReplicatedJobs[i], trainerv1alpha1.NodeName); main != nil {
-				// Rendering changes the container's variables in place.
-				world.WithoutToken = !ptr.Deref(
-					spec.ReplicatedJobs[i].Template.Spec.Template.Spec.AutomountServiceAccountToken,
-					true,
-				)
-				world.Command, world.RuntimeArgs, world.RuntimeEnv = main.Command, main.Args, slices.Clone(main.Env)
-			}
+			addTrainer(&world, &spec.ReplicatedJobs[i])
 			break
 		}
 	}
@@ -78,6 +69,18 @@ func worldOf(
 		})
 	}
 	return world
+}
+
+// addTrainer adds what the ReplicatedJob that trains says of its slices and its main container.
+func addTrainer(world *framework.World, trainer *jobsetv1alpha2.ReplicatedJob) {
+	pod := trainer.Template.Spec.Template.Spec
+	world.Slices = max(1, trainer.Replicas)
+	world.TPU = chipsOf(pod) > 0
+	if main := mainContainer(trainer, trainerv1alpha1.NodeName); main != nil {
+		world.WithoutToken = !ptr.Deref(pod.AutomountServiceAccountToken, true)
+		// Rendering changes the container's variables in place.
+		world.Command, world.RuntimeArgs, world.RuntimeEnv = main.Command, main.Args, slices.Clone(main.Env)
+	}
 }
 
 // podsOf returns the runtime's number of pods of each Job of a ReplicatedJob; nil if it states none.
