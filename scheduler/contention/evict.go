@@ -26,7 +26,7 @@ func (t *turn) preempt(reason Wait) bool {
 	asked = without(t.w, Ask{Gang: asked.Fewest(), Needed: asked.Needed}, t.binding)
 	found, balance, ok := t.chosen(asked, units)
 	if !ok || !t.policy.insists(e) && !balance.Pays() {
-		t.bar()
+		t.bar(t.binding)
 		if ok {
 			t.queue.putOff(t.s.lane, balance, t.w.Now+t.policy.MinRemaining)
 		}

@@ -2,7 +2,6 @@ package contention
 
 import (
 	"math"
-	"slices"
 
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -60,9 +59,7 @@ func (t *turn) wait(reason Wait) {
 
 func (t *turn) decide() {
 	e := &t.s.Entity
-	if slices.ContainsFunc(t.earlier, (*Lease).strict) {
-		t.s.lane.closed = 0
-		t.wait(Wait{Cause: OtherLease, Of: owners(t.earlier), At: None})
+	if t.heldUp() {
 		return
 	}
 	own := t.w.placer().Place(t.w.Ledger, t.ask(t.w, e))
@@ -104,6 +101,25 @@ func (t *turn) decide() {
 	}
 }
 
+// heldUp reports whether an earlier entity of a strict discipline has a lease: then this one neither starts nor gets a lease of its own
+// until that one has ended.
+func (t *turn) heldUp() bool {
+	var strict []*Lease
+	for _, l := range t.earlier {
+		if l.strict() {
+			strict = append(strict, l)
+		}
+	}
+	if len(strict) == 0 {
+		return false
+	}
+	t.bar(strict)
+	t.s.lane.closed = 0
+	t.noPlace()
+	t.wait(Wait{Cause: OtherLease, Of: owners(strict), At: None})
+	return true
+}
+
 // place lets the entity start by basic rules 2 and 3 if it can. It returns nil, or the leases that refuse it.
 func (t *turn) place(own Answer) []*Lease {
 	touched := touching(t.binding, own.Placement.Nodes)
@@ -134,15 +150,15 @@ func (t *turn) place(own Answer) []*Lease {
 
 // refuse notes that the entity fits, but not beside the leases that bind it. Those that are given are at its best place.
 func (t *turn) refuse(touched []*Lease) {
-	t.bar()
+	t.bar(t.binding)
 	for _, l := range touched {
 		l.refused[t.s.lane] = struct{}{}
 	}
 }
 
-// bar notes that the entity may fit, or find victims, without one of the leases that bind it.
-func (t *turn) bar() {
-	for _, l := range t.binding {
+// bar notes that the entity may fit, or find victims, without one of the leases.
+func (t *turn) bar(leases []*Lease) {
+	for _, l := range leases {
 		if l.bars == nil {
 			l.bars, l.refused = make(map[*lane]struct{}), make(map[*lane]struct{})
 		}

@@ -276,8 +276,12 @@ func (p *Player) checkLeases() {
 	}
 }
 
-// checkConserved checks that an entity which waits fits nowhere by basic rules 2 and 3.
+// checkConserved checks that an entity which waits fits nowhere by basic rules 2 and 3, unless a strict discipline holds it up.
 func (p *Player) checkConserved(e contention.Entity) {
+	before := func(l *contention.Lease) bool { return l.Owner != e.ID && l.Order.Compare(e.Order) < 0 }
+	if p.policy.Strict && slices.ContainsFunc(p.machine.Leases(), before) {
+		return
+	}
 	ledger := topology.Ledger{Tree: p.book.Ledger().Tree}
 	for node := range ledger.Len() {
 		ledger.Free = append(ledger.Free, p.left(e, node))
