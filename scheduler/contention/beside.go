@@ -45,7 +45,7 @@ func (m *Machine) yields(e *Entity, l *Lease, now int64) bool {
 	if !l.preempts || !e.Preemptible || e.Order.Priority >= l.Order.Priority || l.Reason == Preemption {
 		return false
 	}
-	return (l.Reason != Head || now+e.Grace < l.Instant) && !m.shares(l)
+	return (l.Reason != Head || e.Grace < l.Instant-now) && !m.shares(l)
 }
 
 // shares reports whether an earlier closed lease has nodes of a lease's place.

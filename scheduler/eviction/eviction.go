@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
@@ -27,13 +29,17 @@ type Mark struct {
 	Annotations map[string]string
 }
 
-// Evict marks the pod and deletes it, with the pod's own grace period: two requests. A pod that is deleted already, or
+// Evict marks the pod and deletes it, with the grace period of Grace: two requests. A pod that is deleted already, or
 // another one of its name, is no error.
 func Evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, mark Mark) error {
 	if err := markPod(ctx, client, pod, mark); err != nil {
 		return err
 	}
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	own := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
+	if grace := int64(Grace(pod) / time.Second); own > grace || lingers(pod) {
+		options.GracePeriodSeconds = &grace
+	}
 	if err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options); err != nil && !gone(err) {
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}

@@ -121,7 +121,7 @@ func (p *GangPreemption) evict(leave []snapshot.Unit, why cause) {
 			p.mark(u.Group, why)
 		}
 		for _, pod := range u.Pods {
-			if pod.DeletionTimestamp == nil && p.underway.begin(pod.UID, p.underway.clock.Now()) {
+			if !eviction.Leaves(pod) && p.underway.begin(pod.UID, p.underway.clock.Now()) {
 				pods = append(pods, pod)
 			}
 		}
@@ -157,14 +157,10 @@ func (p *GangPreemption) mark(group *schedulingv1beta1.PodGroup, why cause) {
 // evictPod writes to the pod the deadline for saving its work, and then ends it.
 func (p *GangPreemption) evictPod(ctx context.Context, pod *corev1.Pod, why cause) error {
 	now := p.underway.clock.Now()
-	grace := time.Duration(corev1.DefaultTerminationGracePeriodSeconds) * time.Second
-	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
-		grace = time.Duration(*own) * time.Second
-	}
 	err := eviction.Evict(ctx, p.handle.ClientSet(), pod, eviction.Mark{
 		Now: metav1.NewTime(now), Reason: why.reason, Message: why.to(pod.Namespace),
 		Annotations: map[string]string{
-			topology.AnnotationCheckpointDeadline: now.Add(grace).UTC().Format(time.RFC3339),
+			topology.AnnotationCheckpointDeadline: now.Add(eviction.Grace(pod)).UTC().Format(time.RFC3339),
 		},
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -31,7 +32,7 @@ func (u Unit) parts(resources []corev1.ResourceName) []Unit {
 	ranked := InRankOrder(u.Pods)
 	leaves := make([]bool, len(ranked))
 	for i, pod := range ranked {
-		leaves[i] = pod.DeletionTimestamp != nil
+		leaves[i] = eviction.Leaves(pod)
 	}
 	spare := contention.Spare(int(u.Group.Spec.SchedulingPolicy.Gang.MinCount), leaves)
 	if spare == nil {

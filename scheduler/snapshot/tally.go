@@ -5,8 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
+	"github.com/lockstep-project/lockstep/scheduler/eviction"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -20,15 +20,18 @@ type says struct {
 	class          string
 }
 
+// GraceOf returns the seconds that the pod gets to end when it is evicted.
+func GraceOf(pod *corev1.Pod) int64 { return int64(eviction.Grace(pod) / time.Second) }
+
 func saysOf(pod *corev1.Pod) says {
 	out := says{
 		started: pod.CreationTimestamp.Time, class: pod.Spec.PriorityClassName,
-		grace: ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds),
+		grace: GraceOf(pod),
 	}
 	if pod.Status.StartTime != nil {
 		out.started = pod.Status.StartTime.Time
 	}
-	if pod.DeletionTimestamp != nil {
+	if eviction.Leaves(pod) {
 		out.leaves, out.deleted = true, pod.DeletionTimestamp.Unix()
 	}
 	return out

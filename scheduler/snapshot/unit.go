@@ -82,14 +82,14 @@ func (u Unit) Part(pods []*corev1.Pod) Unit {
 func (u Unit) Leaving() bool { return u.sum().stay == 0 }
 
 // Returns reports whether the unit returns to its nodes at once when it is ended, so that its departure makes no room: a pod of a
-// DaemonSet, one that its kubelet has from a file, or a gang that has no other pods. One such pod protects no gang: a tenant
-// may add a DaemonSet to it.
+// DaemonSet, or one that its kubelet has from a file. A gang does not: its pods wait for their turn again, and a tenant
+// may have all of them name a DaemonSet of his own.
 //
 // The pod itself names its DaemonSet, and a tenant that could do so for any pod would never be preempted. A reference
 // with an API group is verified by others: the garbage collector deletes pods of a DaemonSet that does not exist, and
 // the DaemonSet controller those that its DaemonSet does not want there. One without a group is never resolved.
 func (u Unit) Returns() bool {
-	return u.all(returns)
+	return u.Group == nil && u.all(returns)
 }
 
 // all reports whether there are pods, and all have a property.

@@ -115,7 +115,7 @@ func (q *Queue) entity(x *Question, now time.Time) contention.Entity {
 		e.Ask.End = now.Unix() + e.RunTime
 	}
 	for _, pod := range x.Waiting {
-		e.Grace = max(e.Grace, graceOf(pod))
+		e.Grace = max(e.Grace, snapshot.GraceOf(pod))
 	}
 	return e
 }
@@ -131,10 +131,6 @@ func (x *Question) first() *corev1.Pod {
 // leavesPreemption reports whether in-tree preemption makes room for the question: for pods in no gang that request no
 // accelerators, for which the machine reserves no place either.
 func (x *Question) leavesPreemption() bool { return x.Group == nil && x.Accelerators == 0 }
-
-func graceOf(pod *corev1.Pod) int64 {
-	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
-}
 
 // orderOf returns the order of a gang, or of a pod that is in none, without when it is due.
 func orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) contention.Order {
