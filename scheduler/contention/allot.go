@@ -75,8 +75,8 @@ func (m *Machine) doubtSweeps() {
 	}
 }
 
-// RecountSweep reports that the number of running gangs of a sweep may have changed since the last World. One more
-// trial gets its turn, and the World of that turn is counted.
+// RecountSweep reports that the number of running gangs of a sweep may have changed since the last snapshot. One more
+// trial gets its turn, and the snapshot of that turn is counted.
 func (m *Machine) RecountSweep(of Sweep) {
 	if w := m.queue.sweep(of.Name); w != nil {
 		m.doubt(w)
@@ -90,15 +90,15 @@ func (m *Machine) doubt(w *sweep) {
 	}
 }
 
-// countSweeps counts the gangs of each sweep that run in a World, and those with reserved places that do not run.
-func (m *Machine) countSweeps(w *World) {
+// countSweeps counts the gangs of each sweep that run in a snapshot, and those with reserved places that do not run.
+func (m *Machine) countSweeps(snap *Snapshot) {
 	for _, of := range m.queue.sweeps {
 		now := trials{}
-		if t := w.Running.sweeps[of.name]; t != nil {
+		if t := snap.Running.sweeps[of.name]; t != nil {
 			now.count, now.limit = t.count, t.limit
 		}
 		for _, l := range m.leases {
-			if l.Sweep.Name == of.name && !l.Reason.waits() && w.Running.Get(l.Owner) == nil {
+			if l.Sweep.Name == of.name && !l.Reason.waits() && snap.Running.Get(l.Owner) == nil {
 				now.count, now.limit = now.count+1, lower(now.limit, l.Sweep.Limit)
 			}
 		}

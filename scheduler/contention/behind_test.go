@@ -8,38 +8,38 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A driver may show a World that is behind: a unit that is reported to have ended is still there. When the driver
+// A driver may show a snapshot that is behind: a unit that is reported to have ended is still there. When the driver
 // reports that this may have been so, the counts made there do not hold.
 //
 //	n0: free   n1: u1 for ten minutes   n2, n3: u2, u3   head: n0 and n1   later: one node for two hours
-func TestMachine_ForgetsWhatAWorldBehindShowed(t *testing.T) {
-	w, units := full(t, 4)
-	w.Ledger.Free[0] = topology.Capacity{8}
+func TestMachine_ForgetsWhatAStaleSnapshotShowed(t *testing.T) {
+	snap, units := full(t, 4)
+	snap.Ledger.Free[0] = topology.Capacity{8}
 	for _, u := range units[1:] {
 		u.Preemptible = false
-		w.Running.Add(u)
+		snap.Running.Add(u)
 	}
-	w.Running.Remove("u1")
-	units[1].End = contention.End{At: w.Now + 600, Certainty: contention.Certain}
-	w.Running.Add(units[1])
+	snap.Running.Remove("u1")
+	units[1].End = contention.End{At: snap.Now + 600, Certainty: contention.Certain}
+	snap.Running.Add(units[1])
 	m := contention.New(contention.DefaultPolicy())
 	for i, id := range []contention.ID{"head", "later"} {
-		e := gangOf(w, 2-i)
+		e := gangOf(snap, 2-i)
 		e.ID, e.Order.Name, e.Order.Priority, e.RunTime = id, string(id), 0, 2*hour
-		e.Order.Since = time.Unix(w.Now+int64(i), 0)
+		e.Order.Since = time.Unix(snap.Now+int64(i), 0)
 		m.Add(e)
-		if actions := m.Turn(id, w); placed(actions) {
+		if actions := m.Turn(id, snap); placed(actions) {
 			t.Fatalf("%s starts: %+v", id, actions)
 		}
 	}
-	m.Ended(units[2], w.Now)
-	if actions := m.Turn("later", w); placed(actions) {
+	m.Ended(units[2], snap.Now)
+	if actions := m.Turn("later", snap); placed(actions) {
 		t.Fatalf("later starts where a unit is: %+v", actions)
 	}
-	w.Running.Remove(units[2].ID)
-	w.Ledger.Free[2] = topology.Capacity{8}
+	snap.Running.Remove(units[2].ID)
+	snap.Ledger.Free[2] = topology.Capacity{8}
 	m.Reopen()
-	if actions := m.Turn("later", w); !placed(actions) {
+	if actions := m.Turn("later", snap); !placed(actions) {
 		t.Errorf("later does not start on the node that is free: %+v", actions)
 	}
 }

@@ -67,7 +67,7 @@ func (m *Machine) shares(l *Lease) bool {
 func (t *turn) heldUntil(owner *Entity, node int) (until int64, held bool) {
 	for _, l := range t.before(owner) {
 		if !l.Reason.waits() && l.Expiry != None && l.holdsNode(node) {
-			until, held = max(until, l.Expiry, t.w.Now), true
+			until, held = max(until, l.Expiry, t.snap.Now), true
 		}
 	}
 	return until, held
@@ -75,35 +75,35 @@ func (t *turn) heldUntil(owner *Entity, node int) (until int64, held bool) {
 
 // beside returns the ledger available to a later entity: on each leased node, min(free now, free at the instant −
 // leased), where only units with a firm end have left by the instant. It holds until the next call.
-func (t *turn) beside(w *World, leases []*Lease) topology.Ledger {
+func (t *turn) beside(snap *Snapshot, leases []*Lease) topology.Ledger {
 	needs := &t.scratch.sums
-	needs.reset(w.Ledger.Len())
+	needs.reset(snap.Ledger.Len())
 	for _, l := range leases {
 		for _, n := range l.needs {
 			needs.add(n, l.Instant)
 		}
 	}
 	out := &t.scratch.besides
-	out.begin(w.Ledger.Free, needs.nodes)
+	out.begin(snap.Ledger.Free, needs.nodes)
 	for _, node := range needs.nodes {
-		leave(out.own(node), w, node, needs.of[node], needs.at[node])
+		leave(out.own(node), snap, node, needs.of[node], needs.at[node])
 	}
-	return w.Ledger.Differing(out.free, out.nodes)
+	return snap.Ledger.Differing(out.free, out.nodes)
 }
 
 // leave reduces a node's free capacity to the part left beside leases that need so much there, the first of them at
 // instant.
-func leave(left topology.Capacity, w *World, node int, need topology.Capacity, instant int64) {
+func leave(left topology.Capacity, snap *Snapshot, node int, need topology.Capacity, instant int64) {
 	for r := range left {
 		left[r] -= at(need, r)
 	}
-	for _, u := range w.Running.On(node) {
-		if u.End.firm() && u.End.At > w.Now && u.End.At <= instant {
+	for _, u := range snap.Running.On(node) {
+		if u.End.firm() && u.End.At > snap.Now && u.End.At <= instant {
 			give(left, u.Holds, node)
 		}
 	}
 	for r := range left {
-		left[r] = max(0, min(w.Ledger.Free[node][r], left[r]))
+		left[r] = max(0, min(snap.Ledger.Free[node][r], left[r]))
 	}
 }
 
@@ -160,26 +160,30 @@ func fitsIn(free, demand topology.Capacity) bool {
 // indebted returns the ledger and the expected ends for an entity that leases beside earlier leases, whatever becomes
 // of those. Leased capacity is deducted from the ledger; on a node with less free than leased, the units that end first
 // pay the difference before the node gives anything back. Both hold until the next call.
-func (t *turn) indebted(w *World, leases []*Lease, ends []topology.Running) (topology.Ledger, []topology.Running) {
+func (t *turn) indebted(
+	snap *Snapshot,
+	leases []*Lease,
+	ends []topology.Running,
+) (topology.Ledger, []topology.Running) {
 	if len(leases) == 0 {
-		return w.Ledger, ends
+		return snap.Ledger, ends
 	}
 	debts := &t.scratch.sums
-	debts.reset(w.Ledger.Len())
+	debts.reset(snap.Ledger.Len())
 	for _, l := range leases {
 		for _, n := range l.needs {
 			debts.add(n, None)
 		}
 	}
 	out, owing := &t.scratch.debts, 0
-	out.begin(w.Ledger.Free, debts.nodes)
+	out.begin(snap.Ledger.Free, debts.nodes)
 	for _, node := range debts.nodes {
 		pay(out.own(node), debts.of[node])
 		if owed(debts.of[node]) {
 			owing++
 		}
 	}
-	ledger := w.Ledger.Differing(out.free, out.nodes)
+	ledger := snap.Ledger.Differing(out.free, out.nodes)
 	if owing == 0 {
 		return ledger, ends
 	}

@@ -11,7 +11,7 @@ import (
 // has returned since. While each domain lacks one, the gang cannot fit. Rules, bars and leases are left out of the
 // count, except for those that it is made beside: they only make less fit.
 //
-// Numbers of nodes and resources are those of the World in which it was counted.
+// Numbers of nodes and resources are those of the snapshot in which it was counted.
 type deficit struct {
 	// known says that each domain lacked a member when they were counted, and does still.
 	known bool
@@ -57,8 +57,8 @@ const none = math.MaxUint8
 func (d *deficit) forget() { d.known = false }
 
 // count recounts the deficit. gone lists units that are assumed to have ended.
-func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) {
-	d.known, d.at, d.counted = false, w.Now, w.Now
+func (d *deficit) count(m *Machine, snap *Snapshot, ask Ask, gone []topology.Running) {
+	d.known, d.at, d.counted = false, snap.Now, snap.Now
 	if d.pause > 0 {
 		d.pause--
 		return
@@ -67,9 +67,9 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 	d.pause = min(d.futile-1, longestPause)
 	needed, shapes := waiting(ask)
 	d.demand = leastDemand(shapes)
-	nodes := w.Ledger.Len()
+	nodes := snap.Ledger.Len()
 	if !slices.ContainsFunc(d.demand, func(n int64) bool { return n > 0 }) || len(d.demand) >= none ||
-		2*nodes*len(m.queue.lanes) > mostCounted || !d.place(m, w, ask.Gang.Required) {
+		2*nodes*len(m.queue.lanes) > mostCounted || !d.place(m, snap, ask.Gang.Required) {
 		return
 	}
 	d.short, d.left = slices.Grow(d.short[:0], nodes)[:nodes], slices.Grow(d.left[:0], nodes)[:nodes]
@@ -78,7 +78,7 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 	}
 	beyond := m.scratch.sums.beyond(nodes, gone, d.owed)
 	unbarred := slices.ContainsFunc(shapes, func(s topology.Shape) bool { return len(s.Barred) == 0 })
-	for node, free := range w.Ledger.Free {
+	for node, free := range snap.Ledger.Free {
 		d.short[node] = none
 		if domain := d.domainOf(node); domain >= 0 && (unbarred || !barred(shapes, node)) {
 			d.missing[domain] -= d.room(node, free, beyond[node])
@@ -90,15 +90,15 @@ func (d *deficit) count(m *Machine, w *World, ask Ask, gone []topology.Running) 
 }
 
 // place finds the domains of the level that the gang requires; false if the fleet has no such level.
-func (d *deficit) place(m *Machine, w *World, required string) bool {
+func (d *deficit) place(m *Machine, snap *Snapshot, required string) bool {
 	d.domains = nil
 	domains := 1
 	if required != "" {
-		level, ok := w.Ledger.Tree.Level(required)
+		level, ok := snap.Ledger.Tree.Level(required)
 		if !ok {
 			return false
 		}
-		d.domains, domains = m.domains.of(w.Ledger.Tree, level)
+		d.domains, domains = m.domains.of(snap.Ledger.Tree, level)
 	}
 	d.missing = slices.Grow(d.missing[:0], domains)[:domains]
 	return true
@@ -147,22 +147,22 @@ func (d *deficit) add(u *Unit) bool {
 }
 
 // recount counts a node on which something has changed.
-func (d *deficit) recount(w *World, node int) {
+func (d *deficit) recount(snap *Snapshot, node int) {
 	if !d.known || node >= len(d.short) || d.short[node] == none {
 		return
 	}
 	before := d.takes(node)
-	if _, away := w.away(node); away { // in some ledgers it still has something free
+	if _, away := snap.away(node); away { // in some ledgers it still has something free
 		d.gain(node, d.room(node, nil, nil)-before)
 		return
 	}
 	if len(d.bound) > 0 {
-		d.more = d.leftOn(w, node)
+		d.more = d.leftOn(snap, node)
 		d.gain(node, d.room(node, d.more, nil)-before)
 		return
 	}
 	more := d.more[:0]
-	for _, u := range w.Running.On(node) {
+	for _, u := range snap.Running.On(node) {
 		if d.gone(u) {
 			more = holding(more, u.Holds, node)
 		}
@@ -171,14 +171,14 @@ func (d *deficit) recount(w *World, node int) {
 		more = l.without(more, node)
 	}
 	d.more = more
-	d.gain(node, d.room(node, w.Ledger.Free[node], more)-before)
+	d.gain(node, d.room(node, snap.Ledger.Free[node], more)-before)
 }
 
 // takes returns the number of members that a node has room for by the last count of it.
 func (d *deficit) takes(node int) int64 { return max(0, d.left[node]) / d.demand[d.short[node]] }
 
 // leftOn returns the capacity left on a node beside the leases.
-func (d *deficit) leftOn(w *World, node int) topology.Capacity {
+func (d *deficit) leftOn(snap *Snapshot, node int) topology.Capacity {
 	instant := int64(None)
 	need := d.need[:0]
 	for _, l := range d.bound {
@@ -187,9 +187,9 @@ func (d *deficit) leftOn(w *World, node int) topology.Capacity {
 		}
 	}
 	d.need = need
-	left := append(d.more[:0], w.Ledger.Free[node]...)
+	left := append(d.more[:0], snap.Ledger.Free[node]...)
 	if instant < None || len(need) > 0 {
-		leave(left, w, node, need, instant)
+		leave(left, snap, node, need, instant)
 	}
 	return left
 }

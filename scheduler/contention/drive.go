@@ -100,14 +100,14 @@ func (m *Machine) expire(now int64) []Action {
 	return out
 }
 
-// HoldIn is Hold for a place in the coordinates of a World.
-func (m *Machine) HoldIn(w *World, l Lease) []Action {
-	m.enter(w)
-	return m.Hold(l, w.Now)
+// HoldIn is Hold for a place in the coordinates of a snapshot.
+func (m *Machine) HoldIn(snap *Snapshot, l Lease) []Action {
+	m.enter(snap)
+	return m.Hold(l, snap.Now)
 }
 
 // Reopen has the first entity of each lane evaluated again, and look for a place: the last evaluations may have read a
-// World that was behind. A unit whose claims were still being written, for example, gave no devices back there. The
+// snapshot that was behind. A unit whose claims were still being written, for example, gave no devices back there. The
 // deficits counted then would go on refusing entities.
 func (m *Machine) Reopen() {
 	for _, l := range m.queue.lanes {
@@ -121,37 +121,37 @@ func (m *Machine) Reopen() {
 	m.openAll()
 }
 
-// Trial returns where an entity would be placed in a World, or why it does not fit. It is for dry runs: it changes neither the queue nor
+// Trial returns where an entity would be placed in a snapshot, or why it does not fit. It is for dry runs: it changes neither the queue nor
 // a lease.
-func (m *Machine) Trial(e Entity, w *World) Answer {
-	m.enter(w)
+func (m *Machine) Trial(e Entity, snap *Snapshot) Answer {
+	m.enter(snap)
 	e.Order.Due = m.Due(&e)
-	ask := m.Asks(e, w)
-	own := w.placer().Place(w.Ledger, ask)
-	binding := m.binding(&e, w.Now)
+	ask := m.Asks(e, snap)
+	own := snap.placer().Place(snap.Ledger, ask)
+	binding := m.binding(&e, snap.Now)
 	if own.Refusal != nil || len(touching(binding, own.Placement.Nodes)) == 0 {
 		return own
 	}
-	t := &turn{Machine: m, w: w, s: &spot{Entity: e}, binding: binding}
-	left := t.beside(w, binding)
+	t := &turn{Machine: m, snap: snap, s: &spot{Entity: e}, binding: binding}
+	left := t.beside(snap, binding)
 	defer left.Discard()
 	if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
 		return own
 	}
-	return w.placer().Place(left, ask)
+	return snap.placer().Place(left, ask)
 }
 
 // Guard returns the capacity of each leased node that an entity may use; nil if no lease binds it. Only the entity's
 // order, run time, priority and preemptibility are read.
-func (m *Machine) Guard(e Entity, w *World) map[int]topology.Capacity {
-	m.enter(w)
+func (m *Machine) Guard(e Entity, snap *Snapshot) map[int]topology.Capacity {
+	m.enter(snap)
 	e.Order.Due = m.Due(&e)
-	binding := m.binding(&e, w.Now)
+	binding := m.binding(&e, snap.Now)
 	if len(binding) == 0 {
 		return nil
 	}
-	t := &turn{Machine: m, w: w, s: &spot{Entity: e}, binding: binding}
-	left := t.beside(w, binding)
+	t := &turn{Machine: m, snap: snap, s: &spot{Entity: e}, binding: binding}
+	left := t.beside(snap, binding)
 	defer left.Discard()
 	out := make(map[int]topology.Capacity)
 	for _, l := range binding {
@@ -184,15 +184,15 @@ const (
 
 // Whole returns the placement with which a gang that lost members can start again as a whole if its remaining members
 // leave; false if it fits nowhere. ask is the gang's question before its start.
-func (m *Machine) Whole(e Entity, ask Ask, w *World) (topology.Placement, bool) {
-	m.enter(w)
+func (m *Machine) Whole(e Entity, ask Ask, snap *Snapshot) (topology.Placement, bool) {
+	m.enter(snap)
 	e.Order.Due = m.Due(&e)
-	own := w.Running.Get(e.ID)
+	own := snap.Running.Get(e.ID)
 	if own == nil {
 		return topology.Placement{}, false
 	}
-	asked := without(w, Ask{Gang: ask.Least(), Needed: ask.Needed}, m.binding(&e, w.Now))
-	found, ok := chooseParts(w, asked, []*Unit{own}, 0)
+	asked := without(snap, Ask{Gang: ask.Least(), Needed: ask.Needed}, m.binding(&e, snap.Now))
+	found, ok := chooseParts(snap, asked, []*Unit{own}, 0)
 	return found.placement, ok
 }
 

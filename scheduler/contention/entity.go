@@ -41,9 +41,9 @@ type Entity struct {
 	apart bool
 }
 
-// World is the input of one evaluation. All coordinates are those of its ledger.
-type World struct {
-	// Now is in seconds, not before that of the World before.
+// Snapshot is the input of one evaluation. All coordinates are those of its ledger.
+type Snapshot struct {
+	// Now is in seconds, not before that of the snapshot before.
 	Now int64
 	// Ledger is free capacity; nothing is taken off for leases.
 	Ledger  topology.Ledger
@@ -60,7 +60,7 @@ type World struct {
 	// one numbering leaves it nil.
 	Coordinates any
 	// Held returns the place of a lease in the ledger's coordinates; it is called for all leases when the coordinates are others
-	// than in the World before. Members on nodes that the ledger does not have are missing.
+	// than in the snapshot before. Members on nodes that the ledger does not have are missing.
 	Held func(*Lease) []topology.Held
 	// Owner returns the question of a lease's owner in the ledger's coordinates; false if the ledger cannot count the
 	// demands of the owner and of the evaluated entity together. A nil Owner returns the owner's question unchanged.
@@ -88,31 +88,31 @@ func (core) Reserve(l topology.Ledger, ask Ask, running []topology.Running) (top
 	return r, fits && err == nil
 }
 
-func (w *World) placer() Placer {
-	if w.Placer == nil {
+func (snap *Snapshot) placer() Placer {
+	if snap.Placer == nil {
 		return core{}
 	}
-	return w.Placer
+	return snap.Placer
 }
 
-func (w *World) owner(l *Lease) (Ask, bool) {
-	if w.Owner == nil {
+func (snap *Snapshot) owner(l *Lease) (Ask, bool) {
+	if snap.Owner == nil {
 		return l.ask, true
 	}
-	return w.Owner(l)
+	return snap.Owner(l)
 }
 
-func (w *World) away(node int) (int64, bool) {
-	if w.Away == nil {
+func (snap *Snapshot) away(node int) (int64, bool) {
+	if snap.Away == nil {
 		return 0, false
 	}
-	return w.Away(node)
+	return snap.Away(node)
 }
 
 // accelerators counts them in a capacity.
-func (w *World) accelerators(c topology.Capacity) int64 {
+func (snap *Snapshot) accelerators(c topology.Capacity) int64 {
 	var n int64
-	for _, i := range w.Accelerators {
+	for _, i := range snap.Accelerators {
 		n += at(c, i)
 	}
 	return n
@@ -147,17 +147,17 @@ func (e *Entity) lane() laneKey {
 
 // without bars the nodes of leases for an ask, and those that are away: only a place that is leased already retains
 // such a node.
-func without(w *World, ask Ask, leases []*Lease) Ask {
+func without(snap *Snapshot, ask Ask, leases []*Lease) Ask {
 	var rules []string
 	bar := func(node int, rule string) {
 		if rules == nil {
-			rules = make([]string, w.Ledger.Len())
+			rules = make([]string, snap.Ledger.Len())
 		}
 		rules[node] = rule
 	}
-	if w.Away != nil {
-		for node := range w.Ledger.Len() {
-			if _, away := w.Away(node); away {
+	if snap.Away != nil {
+		for node := range snap.Ledger.Len() {
+			if _, away := snap.Away(node); away {
 				bar(node, "away")
 			}
 		}

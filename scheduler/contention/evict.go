@@ -14,31 +14,31 @@ func (t *turn) preempt(reason Wait) bool {
 	}
 	if l := t.Lease(e.ID); l != nil && l.Reason == Preemption && t.leaving(l) {
 		l.dirty = false
-		l.await(t.w, func(u *Unit) bool { return t.leaves(u, l) })
+		l.await(t.snap, func(u *Unit) bool { return t.leaves(u, l) })
 		t.wait(Wait{Cause: Victims, Refusal: reason.Refusal, Of: t.leavingOn(l), At: l.Instant})
 		return true
 	}
 	units := t.victims()
-	if len(units) == 0 || t.s.lane.unpaid > t.w.Now {
+	if len(units) == 0 || t.s.lane.unpaid > t.snap.Now {
 		return false
 	}
-	asked := t.ask(t.w, e)
-	asked = without(t.w, Ask{Gang: asked.Fewest(), Needed: asked.Needed}, t.binding)
+	asked := t.ask(t.snap, e)
+	asked = without(t.snap, Ask{Gang: asked.Fewest(), Needed: asked.Needed}, t.binding)
 	found, balance, ok := t.chosen(asked, units)
 	if !ok || !t.policy.insists(e) && !balance.Pays() {
 		t.bar(t.binding)
 		if ok {
-			t.queue.putOff(t.s.lane, balance, t.w.Now+t.policy.MinRemaining)
+			t.queue.putOff(t.s.lane, balance, t.snap.Now+t.policy.MinRemaining)
 		}
 		return false
 	}
 	var evict, all []ID
-	instant := t.w.Now
+	instant := t.snap.Now
 	for _, u := range found.victims {
 		all = append(all, u.ID)
 		if !u.Leaving {
 			evict = append(evict, u.ID)
-		} else if at, _ := u.Expected(t.w.Now, 0); at != None {
+		} else if at, _ := u.Expected(t.snap.Now, 0); at != None {
 			instant = max(instant, at)
 		}
 	}
@@ -47,7 +47,7 @@ func (t *turn) preempt(reason Wait) bool {
 	}
 	l := t.newLease(Preemption, holdsOf(found.gang, found.placement), found.placement.Within)
 	l.Instant, l.Firm = instant, true
-	l.await(t.w, func(u *Unit) bool { return slices.Contains(all, u.ID) })
+	l.await(t.snap, func(u *Unit) bool { return slices.Contains(all, u.ID) })
 	t.emit(t.grant(l)...)
 	if len(evict) > 0 {
 		l.evicted = t.evict(
@@ -73,14 +73,14 @@ func (t *turn) chosen(asked Ask, units []*Unit) (choice, Balance, bool) {
 	if len(cheap) == 0 {
 		return choice{}, most, true
 	}
-	found, ok := chooseParts(t.w, asked, cheap, restart)
+	found, ok := chooseParts(t.snap, asked, cheap, restart)
 	ok = ok && len(found.victims) > 0
 	if len(cheap) < len(units) {
 		if !ok {
 			return choice{}, most, true
 		}
-		if exceeded(t.w.Budgets, found.victims...) {
-			found, ok = chooseParts(t.w, asked, units, restart)
+		if exceeded(t.snap.Budgets, found.victims...) {
+			found, ok = chooseParts(t.snap, asked, units, restart)
 			ok = ok && len(found.victims) > 0
 		}
 	}
@@ -101,10 +101,10 @@ func (t *turn) clear() {
 		return
 	}
 	var leave []ID
-	claims, _ := t.claims(t.w, &t.s.Entity, l.needs)
+	claims, _ := t.claims(t.snap, &t.s.Entity, l.needs)
 	for _, n := range l.needs {
 		for _, u := range t.inTheWay(l, need{n.node, claims.of[n.node]}) {
-			if at := l.Instant - u.Grace; at > t.w.Now {
+			if at := l.Instant - u.Grace; at > t.snap.Now {
 				l.clears = min(l.clears, at)
 			} else {
 				leave = append(leave, u.ID)
@@ -118,7 +118,7 @@ func (t *turn) clear() {
 
 // misses reports whether a node is away: no entity starts there, and no unit is evicted for one.
 func (t *turn) misses(node int) bool {
-	_, away := t.w.away(node)
+	_, away := t.snap.away(node)
 	return away
 }
 
@@ -129,7 +129,7 @@ func (t *turn) evict(p Preempted) evicted {
 	t.emit(p)
 	var noted evicted
 	if len(t.policy.Terms.Prices) > 0 {
-		noted = t.evictions.note(t.running(p.Victims), t.w.Now)
+		noted = t.evictions.note(t.running(p.Victims), t.snap.Now)
 	}
 	t.forget() // they end earlier than was counted on
 	for _, l := range t.leases {
@@ -141,10 +141,10 @@ func (t *turn) evict(p Preempted) evicted {
 // inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free beside earlier leases at
 // the instant, the lowest priority first; none if there is room beside them.
 func (t *turn) inTheWay(l *Lease, n need) []*Unit {
-	free := slices.Clone(t.w.Ledger.Free[n.node])
+	free := slices.Clone(t.snap.Ledger.Free[n.node])
 	var stay, out []*Unit
-	for _, u := range t.w.Running.On(n.node) {
-		at, firm := u.Expected(t.w.Now, t.policy.MinRemaining)
+	for _, u := range t.snap.Running.On(n.node) {
+		at, firm := u.Expected(t.snap.Now, t.policy.MinRemaining)
 		switch {
 		case u.Leaving || firm && at <= l.Instant:
 			free = sum(free, onNode(u.Holds, n.node))
@@ -166,14 +166,14 @@ func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 func (t *turn) leaving(l *Lease) bool {
 	waiting := false
 	for node, demand := range demandOn(l.Holds) {
-		free := t.w.Ledger.Free[node]
+		free := t.snap.Ledger.Free[node]
 		if t.misses(node) { // in some ledgers it still has something free
 			free = make(topology.Capacity, len(free))
 		}
 		if fitsIn(free, demand) {
 			continue
 		}
-		for _, u := range t.w.Running.On(node) {
+		for _, u := range t.snap.Running.On(node) {
 			if t.leaves(u, l) {
 				free = sum(slices.Clone(free), onNode(u.Holds, node))
 			}
@@ -188,14 +188,14 @@ func (t *turn) leaving(l *Lease) bool {
 
 // leaves reports whether a unit leaves, or ends by the instant of a lease.
 func (t *turn) leaves(u *Unit, l *Lease) bool {
-	return u.Leaving || u.End.firm() && u.End.At > t.w.Now && u.End.At <= l.Instant
+	return u.Leaving || u.End.firm() && u.End.At > t.snap.Now && u.End.At <= l.Instant
 }
 
 // leavingOn returns the units that leave the place of a lease, by ID.
 func (t *turn) leavingOn(l *Lease) []ID {
 	var out []ID
 	for _, node := range nodesOf(l.Holds) {
-		for _, u := range t.w.Running.On(node) {
+		for _, u := range t.snap.Running.On(node) {
 			if u.Leaving {
 				out = append(out, u.ID)
 			}
@@ -209,7 +209,7 @@ func (t *turn) leavingOn(l *Lease) []ID {
 func (t *turn) running(ids []ID) []*Unit {
 	out := make([]*Unit, 0, len(ids))
 	for _, id := range ids {
-		if u := t.w.Running.Get(id); u != nil {
+		if u := t.snap.Running.Get(id); u != nil {
 			out = append(out, u)
 		}
 	}

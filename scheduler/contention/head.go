@@ -44,14 +44,14 @@ func (t *turn) lease(reason Wait) (again bool) {
 		t.wait(reason) // its place is held for another reason
 		return false
 	}
-	if l == nil && t.s.lane.noPlace && t.s.lane.services == t.w.Running.services {
+	if l == nil && t.s.lane.noPlace && t.s.lane.services == t.snap.Running.services {
 		if t.parts() {
 			return true
 		}
 		t.wait(t.withoutPlace(reason))
 		return false
 	}
-	if l != nil && l.Open && l.Reason == Head && (l.skipped || !t.mayClose(l, t.w.Now)) {
+	if l != nil && l.Open && l.Reason == Head && (l.skipped || !t.mayClose(l, t.snap.Now)) {
 		if reason.Cause == NoRoom {
 			reason.Cause, reason.At = OwnLease, l.Instant
 		}
@@ -92,7 +92,7 @@ func (m *Machine) mayClose(l *Lease, now int64) bool {
 }
 
 // noPlace notes that no end makes room for the entity's question.
-func (t *turn) noPlace() { t.s.lane.noPlace, t.s.lane.services = true, t.w.Running.services }
+func (t *turn) noPlace() { t.s.lane.noPlace, t.s.lane.services = true, t.snap.Running.services }
 
 // withoutPlace is the reason of an entity for which no place becomes free: if earlier entities lease some, their leases
 // end first.
@@ -114,12 +114,12 @@ func (t *turn) hold(l *Lease, next prospect) {
 	}
 	if l == nil {
 		l = t.newLease(Head, nil, next.Within)
-		l.take(next, t.w.Now)
+		l.take(next, t.snap.Now)
 		t.watch(l)
 		l.Promised = l.Instant
-		l.Open = t.opens(l, t.w.Now)
+		l.Open = t.opens(l, t.snap.Now)
 		if l.Open {
-			l.discipline.open(&l.Budget, t.w.Now)
+			l.discipline.open(&l.Budget, t.snap.Now)
 		}
 		t.emit(t.grant(l)...)
 		t.openLater(l)
@@ -129,7 +129,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 	same := !moves && (l.Open || l.Firm == next.Firm && (!l.Firm || l.Instant == next.Instant)) // guesses drift
 	risk, instant, guessed := l.Risk, l.Instant, !l.Open && !l.Firm
 	place := l.needs
-	l.take(next, t.w.Now)
+	l.take(next, t.snap.Now)
 	l.searching, l.recheck = false, None
 	if !moves {
 		l.Risk = risk
@@ -164,7 +164,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 // between, and gives back capacity that the owner needs.
 func (t *turn) credits(l *Lease, before int64) bool {
 	for _, node := range l.Nodes {
-		for _, u := range t.w.Running.On(node) {
+		for _, u := range t.snap.Running.On(node) {
 			if u.End.firm() && u.End.At > before && u.End.At <= l.Instant {
 				return true
 			}
@@ -177,17 +177,17 @@ func (t *turn) credits(l *Lease, before int64) bool {
 // earlier one that rests on firm ends; else the earliest.
 func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	if l == nil || l.Open || l.Reason != Head || l.broken {
-		return t.reserve(t.w, e, t.ask(t.w, e))
+		return t.reserve(t.snap, e, t.ask(t.snap, e))
 	}
-	kept, ok := t.look(t.w, e, l.Holds, l.needs)
+	kept, ok := t.look(t.snap, e, l.Holds, l.needs)
 	if !ok {
-		return t.reserve(t.w, e, t.ask(t.w, e))
+		return t.reserve(t.snap, e, t.ask(t.snap, e))
 	}
 	kept.Within = l.Within
 	delayed := kept.Instant > max(l.Instant, l.Promised) // others have taken it, or a unit there is overdue
 	if l.searching || l.allowed || delayed || !kept.Firm {
-		earlier := until(t.firmEnds(t.w, e), min(kept.Instant-1, l.Promised))
-		if next, found := t.reserveBy(t.w, e, t.ask(t.w, e), earlier); found && next.Instant < kept.Instant {
+		earlier := until(t.firmEnds(t.snap, e), min(kept.Instant-1, l.Promised))
+		if next, found := t.reserveBy(t.snap, e, t.ask(t.snap, e), earlier); found && next.Instant < kept.Instant {
 			return next, true
 		}
 	}
@@ -196,14 +196,14 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 
 // reserve finds the earliest place for an owner beside the leases of earlier entities. A place that rests on firm ends is preferred
 // to one that rests on guesses, unless it takes more than twice as long: a guess is a median.
-func (t *turn) reserve(w *World, owner *Entity, ask Ask) (prospect, bool) {
-	ends := t.ends(w, owner)
-	guess, ok := t.reserveBy(w, owner, ask, ends)
+func (t *turn) reserve(snap *Snapshot, owner *Entity, ask Ask) (prospect, bool) {
+	ends := t.ends(snap, owner)
+	guess, ok := t.reserveBy(snap, owner, ask, ends)
 	if !ok || guess.Firm {
 		return guess, ok
 	}
-	firm, found := t.reserveBy(w, owner, ask, t.firmEnds(w, owner))
-	if found && firm.Instant-w.Now <= 2*(guess.Instant-w.Now) {
+	firm, found := t.reserveBy(snap, owner, ask, t.firmEnds(snap, owner))
+	if found && firm.Instant-snap.Now <= 2*(guess.Instant-snap.Now) {
 		return firm, true
 	}
 	return guess, true
@@ -229,57 +229,60 @@ func until(ends []topology.Running, instant int64) []topology.Running {
 }
 
 // reserveBy finds the earliest place if these units end.
-func (t *turn) reserveBy(w *World, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
+func (t *turn) reserveBy(snap *Snapshot, owner *Entity, ask Ask, ends []topology.Running) (prospect, bool) {
 	leases := t.before(owner)
-	ledger, ends := t.indebted(w, leases, ends)
-	r, ok := w.placer().Reserve(ledger, without(w, ask, nil), ends)
+	ledger, ends := t.indebted(snap, leases, ends)
+	r, ok := snap.placer().Reserve(ledger, without(snap, ask, nil), ends)
 	r.Discard()
 	if len(leases) > 0 {
-		ledger.Discard() // it is not the world's own
+		ledger.Discard() // it is not the snapshot's own
 	}
 	if !ok {
 		return prospect{}, false
 	}
 	holds := holdsOf(ask.Fewest(), r.Placement)
-	out, ok := t.look(w, owner, holds, needsOf(holds))
+	out, ok := t.look(snap, owner, holds, needsOf(holds))
 	if !ok {
-		out = prospect{Holds: holds, Instant: max(r.At, w.Now), Lost: true}
+		out = prospect{Holds: holds, Instant: max(r.At, snap.Now), Lost: true}
 	}
 	out.Within = r.Placement.Within
 	return out, true
 }
 
 // firmEnds returns the units with a firm end, and those that the owner may evict.
-func (t *turn) firmEnds(w *World, owner *Entity) []topology.Running {
-	if t.evictsNone(w, owner) {
-		return w.Running.firm(w.Now)
+func (t *turn) firmEnds(snap *Snapshot, owner *Entity) []topology.Running {
+	if t.evictsNone(snap, owner) {
+		return snap.Running.firm(snap.Now)
 	}
-	return t.endsOf(w, owner, func(x Expectation) bool { return x.Firm })
+	return t.endsOf(snap, owner, func(x Expectation) bool { return x.Firm })
 }
 
 // ends returns the running units by expected end, for an owner: units that it may evict when it needs their place end
 // now, services do not end.
-func (t *turn) ends(w *World, owner *Entity) []topology.Running {
-	if ends := w.Running.firm(w.Now); len(ends) == w.Running.mortal() && t.evictsNone(w, owner) { // all ends are firm
+func (t *turn) ends(snap *Snapshot, owner *Entity) []topology.Running {
+	if ends := snap.Running.firm(
+		snap.Now,
+	); len(ends) == snap.Running.mortal() &&
+		t.evictsNone(snap, owner) { // all ends are firm
 		return ends
 	}
-	return t.endsOf(w, owner, func(Expectation) bool { return true })
+	return t.endsOf(snap, owner, func(Expectation) bool { return true })
 }
 
 // evictsNone reports whether an owner may evict none of the units that run, and is none of them.
-func (t *turn) evictsNone(w *World, owner *Entity) bool {
-	return (!t.policy.insists(owner) || len(w.Running.Preemptible(owner.Order.Priority)) == 0) &&
-		w.Running.Get(owner.ID) == nil
+func (t *turn) evictsNone(snap *Snapshot, owner *Entity) bool {
+	return (!t.policy.insists(owner) || len(snap.Running.Preemptible(owner.Order.Priority)) == 0) &&
+		snap.Running.Get(owner.ID) == nil
 }
 
-func (t *turn) endsOf(w *World, owner *Entity, meant func(Expectation) bool) []topology.Running {
-	list := w.Running.Expected(w.Now, t.policy.MinRemaining)
+func (t *turn) endsOf(snap *Snapshot, owner *Entity, meant func(Expectation) bool) []topology.Running {
+	list := snap.Running.Expected(snap.Now, t.policy.MinRemaining)
 	now, later := []topology.Running(nil), make([]topology.Running, 0, len(list))
 	for _, x := range list {
 		switch {
 		case x.Unit.gang() == owner.ID: // its surplus ends with it
 		case t.evictable(x.Unit, owner):
-			now = append(now, topology.Running{Name: string(x.Unit.ID), Holds: x.Unit.Holds, End: w.Now})
+			now = append(now, topology.Running{Name: string(x.Unit.ID), Holds: x.Unit.Holds, End: snap.Now})
 		case meant(x):
 			later = append(later, topology.Running{Name: string(x.Unit.ID), Holds: x.Unit.Holds, End: x.At})
 		}

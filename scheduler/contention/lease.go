@@ -129,10 +129,10 @@ type part struct {
 }
 
 // await notes the units on the lease's nodes that leave.
-func (l *Lease) await(w *World, leaves func(*Unit) bool) {
+func (l *Lease) await(snap *Snapshot, leaves func(*Unit) bool) {
 	l.awaits = make(map[part]struct{})
 	for _, node := range l.Nodes {
-		for _, u := range w.Running.On(node) {
+		for _, u := range snap.Running.On(node) {
 			if leaves(u) {
 				l.awaits[part{u.ID, node}] = struct{}{}
 			}

@@ -24,14 +24,14 @@ type Machine struct {
 	blocked bool
 	// coordinates are those in which the leases stand.
 	coordinates any
-	// domains are those of the last World's tree.
+	// domains are those of the last snapshot's tree.
 	domains domains
 	levels  levels
 	// ended is the instant at which a unit ended last.
 	ended int64
-	// touched are the nodes on which something has changed since the last World.
+	// touched are the nodes on which something has changed since the last snapshot.
 	touched []int
-	// services and eased are those of the last World's units.
+	// services and eased are those of the last snapshot's units.
 	services, eased int
 }
 
@@ -164,7 +164,7 @@ func (m *Machine) Hold(l Lease, now int64) []Action {
 	return append(out, m.grant(&l)...)
 }
 
-// HoldByName is Hold for a place that the driver has by name only: the next World has its coordinates.
+// HoldByName is Hold for a place that the driver has by name only: the next snapshot has its coordinates.
 func (m *Machine) HoldByName(l Lease, now int64) []Action {
 	l.Holds, m.coordinates = nil, nil
 	return m.Hold(l, now)
@@ -287,17 +287,17 @@ func (m *Machine) Budget(l *Lease, now int64) Budget {
 	return b
 }
 
-// enter lets time pass until the World, and translates the leases into its coordinates.
-func (m *Machine) enter(w *World) {
-	m.advance(w.Now)
-	if w.Coordinates == m.coordinates || w.Held == nil {
+// enter lets time pass until the snapshot, and translates the leases into its coordinates.
+func (m *Machine) enter(snap *Snapshot) {
+	m.advance(snap.Now)
+	if snap.Coordinates == m.coordinates || snap.Held == nil {
 		return
 	}
-	m.coordinates = w.Coordinates
+	m.coordinates = snap.Coordinates
 	m.forget()
 	for _, l := range m.leases {
 		members := len(l.Holds)
-		l.settle(w.Held(l))
+		l.settle(snap.Held(l))
 		switch {
 		case len(l.Holds) < members:
 			l.broken, l.dirty = true, true
@@ -307,22 +307,22 @@ func (m *Machine) enter(w *World) {
 	}
 }
 
-// Observe enters the World, and brings guesses up to date. Turn observes its World first.
-func (m *Machine) Observe(w *World) []Action {
-	m.read(w)
-	return m.drift(w)
+// Observe enters the snapshot, and brings guesses up to date. Turn observes its snapshot first.
+func (m *Machine) Observe(snap *Snapshot) []Action {
+	m.read(snap)
+	return m.drift(snap)
 }
 
-// read enters the World, and counts the changes there.
-func (m *Machine) read(w *World) {
-	m.enter(w)
-	m.services = w.Running.services
-	if eased := w.Running.eased; eased != m.eased {
+// read enters the snapshot, and counts the changes there.
+func (m *Machine) read(snap *Snapshot) {
+	m.enter(snap)
+	m.services = snap.Running.services
+	if eased := snap.Running.eased; eased != m.eased {
 		m.eased = eased
 		m.forget()
 	}
-	m.countSweeps(w)
-	m.recount(w)
+	m.countSweeps(snap)
+	m.recount(snap)
 }
 
 func (m *Machine) sort() {

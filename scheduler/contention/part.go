@@ -80,18 +80,18 @@ type option struct {
 
 // chooseParts finds the victims that lose least, as choose does: elastic gangs give up their surplus if that makes room
 // and loses no more than whole victims do.
-func chooseParts(w *World, ask Ask, units []*Unit, restart int64) (choice, bool) {
-	wholes, elastic := options(w, units, restart, wholeGang)
-	whole, ok := choose(w, ask, wholes)
+func chooseParts(snap *Snapshot, ask Ask, units []*Unit, restart int64) (choice, bool) {
+	wholes, elastic := options(snap, units, restart, wholeGang)
+	whole, ok := choose(snap, ask, wholes)
 	if !elastic {
 		return whole, ok
 	}
-	parts, _ := options(w, units, restart, partsOfGang)
-	part, fits := choose(w, ask, parts)
+	parts, _ := options(snap, units, restart, partsOfGang)
+	part, fits := choose(snap, ask, parts)
 	if !fits || len(part.victims) == 0 {
 		return whole, ok
 	}
-	if ok && lost(part.victims, w.Now, restart) > lost(whole.victims, w.Now, restart) {
+	if ok && lost(part.victims, snap.Now, restart) > lost(whole.victims, snap.Now, restart) {
 		return whole, ok
 	}
 	part.victims = needed(part)
@@ -106,17 +106,17 @@ const (
 
 // options returns the sets of units that may leave, and whether an elastic gang is among them. A restart costs so many
 // seconds.
-func options(w *World, units []*Unit, restart int64, of int) (out []option, elastic bool) {
+func options(snap *Snapshot, units []*Unit, restart int64, of int) (out []option, elastic bool) {
 	out = make([]option, 0, len(units))
 	at := make(map[ID]int) // of the parts of a gang
 	for i, u := range units {
-		parts := w.Running.Parts(u.gang())
+		parts := snap.Running.Parts(u.gang())
 		elastic = elastic || len(parts) > 0
 		switch {
 		case len(parts) == 0, of == partsOfGang && u.Of != "" && u.Leaving:
-			out = append(out, option{units[i : i+1 : i+1], u.Holds, u.Lost(w.Now) + u.restarts(restart)})
+			out = append(out, option{units[i : i+1 : i+1], u.Holds, u.Lost(snap.Now) + u.restarts(restart)})
 		case of == wholeGang && u.Of == "":
-			out = append(out, newOption(w, append([]*Unit{u}, parts...), restart))
+			out = append(out, newOption(snap, append([]*Unit{u}, parts...), restart))
 		case of == partsOfGang && u.Of != "":
 			j, known := at[u.Of]
 			if !known {
@@ -128,13 +128,13 @@ func options(w *World, units []*Unit, restart int64, of int) (out []option, elas
 		}
 	}
 	for _, j := range at {
-		out[j] = newOption(w, out[j].units, restart)
+		out[j] = newOption(snap, out[j].units, restart)
 	}
 	return out, elastic
 }
 
-func newOption(w *World, units []*Unit, restart int64) option {
-	o := option{units: units, cost: lost(units, w.Now, restart)}
+func newOption(snap *Snapshot, units []*Unit, restart int64) option {
+	o := option{units: units, cost: lost(units, snap.Now, restart)}
 	for _, u := range units {
 		o.holds = append(o.holds, u.Holds...)
 	}
@@ -170,7 +170,7 @@ func needed(c choice) []*Unit {
 func (t *turn) withParts(victims []ID) []ID {
 	out := slices.Clone(victims)
 	for _, id := range victims {
-		for _, part := range t.w.Running.Parts(id) {
+		for _, part := range t.snap.Running.Parts(id) {
 			if !part.Leaving && !slices.Contains(out, part.ID) {
 				out = append(out, part.ID)
 			}
@@ -196,13 +196,13 @@ func (t *turn) startsSmall() bool {
 	if !t.waitsForAll(e) {
 		return false
 	}
-	few := t.w.placer().Place(t.w.Ledger, e.Ask)
+	few := t.snap.placer().Place(t.snap.Ledger, e.Ask)
 	if few.Refusal != nil || !t.smallPays(few) {
 		return false
 	}
 	whole, binding := *e, t.binding
 	e.RunTime = e.RunTime * int64(all(e.Ask)) / int64(len(holdsOf(few.Gang, few.Placement)))
-	t.binding = t.Machine.binding(e, t.w.Now)
+	t.binding = t.Machine.binding(e, t.snap.Now)
 	started := len(touching(t.binding, few.Placement.Nodes)) == 0
 	if started {
 		t.start(few)
@@ -216,11 +216,11 @@ func (t *turn) startsSmall() bool {
 // counted on.
 func (t *turn) smallPays(few Answer) bool {
 	e := &t.s.Entity
-	next, ok := t.reserve(t.w, e, t.ask(t.w, e))
+	next, ok := t.reserve(t.snap, e, t.ask(t.snap, e))
 	if !ok {
 		return true
 	}
-	wait := next.Instant - t.w.Now
+	wait := next.Instant - t.snap.Now
 	work := cmp.Or(e.Work, wait)
 	return work*int64(all(e.Ask)) <= (wait+work)*int64(len(holdsOf(few.Gang, few.Placement)))
 }
@@ -240,26 +240,26 @@ func all(ask Ask) int {
 // then. They win the accelerators that join, for as long as the gang still runs: as long as it has run, if that is not known.
 func (t *turn) costly(own Answer) bool {
 	e := &t.s.Entity
-	gang := t.w.Running.Get(e.ID)
+	gang := t.snap.Running.Get(e.ID)
 	if !e.Order.Grows || gang == nil {
 		return false
 	}
 	remaining := e.RunTime
 	if remaining <= 0 {
-		at, _ := gang.Expected(t.w.Now, t.policy.MinRemaining)
-		remaining = at - t.w.Now
+		at, _ := gang.Expected(t.snap.Now, t.policy.MinRemaining)
+		remaining = at - t.snap.Now
 	}
 	var joins int64
 	for _, h := range holdsOf(own.Gang, own.Placement) {
-		joins += t.w.accelerators(h.Demand)
+		joins += t.snap.accelerators(h.Demand)
 	}
-	balance := Balance{Won: joins * remaining, Lost: gang.Lost(t.w.Now) + gang.restarts(t.policy.Terms.Restart)}
+	balance := Balance{Won: joins * remaining, Lost: gang.Lost(t.snap.Now) + gang.restarts(t.policy.Terms.Restart)}
 	if balance.Pays() {
 		return false
 	}
 	t.s.lane.full = true
 	t.s.lane.lacks.forget()
-	t.queue.putOff(t.s.lane, balance, t.w.Now+t.policy.MinRemaining)
+	t.queue.putOff(t.s.lane, balance, t.snap.Now+t.policy.MinRemaining)
 	t.wait(Wait{Cause: Costly, At: None})
 	return true
 }

@@ -18,11 +18,11 @@ type choice struct {
 
 // choose finds the options whose departure loses least and makes room for the gang. A disruption budget is exceeded only if nothing else makes room: a
 // protected option costs more than all others together. It is false if no departure helps.
-func choose(w *World, ask Ask, options []option) (choice, bool) {
-	p := newProtection(w, options)
+func choose(snap *Snapshot, ask Ask, options []option) (choice, bool) {
+	p := newProtection(snap, options)
 	var found topology.Eviction
 	for least := math.MaxInt; ; {
-		eviction, short, err := topology.Evict(w.Ledger, ask.Gang, p.running)
+		eviction, short, err := topology.Evict(snap.Ledger, ask.Gang, p.running)
 		if short != nil || err != nil {
 			return choice{}, false
 		}
@@ -37,7 +37,7 @@ func choose(w *World, ask Ask, options []option) (choice, bool) {
 	for _, i := range found.Victims {
 		out.victims = append(out.victims, options[i].units...)
 	}
-	out.cost = lost(out.victims, w.Now, 0)
+	out.cost = lost(out.victims, snap.Now, 0)
 	return out, true
 }
 

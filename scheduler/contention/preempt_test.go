@@ -12,15 +12,20 @@ import (
 )
 
 // full is a fleet of nodes, each with one preemptible unit on it. Those further back have run longer, and lose more.
-func full(t *testing.T, nodes int) (*contention.World, []*contention.Unit) {
+func full(t *testing.T, nodes int) (*contention.Snapshot, []*contention.Unit) {
 	t.Helper()
 	const now, gpus = 10 * hour, 8
-	w := &contention.World{Now: now, Running: &contention.Units{}, Accelerators: []int{0}, Fleet: int64(nodes) * gpus}
+	snap := &contention.Snapshot{
+		Now:          now,
+		Running:      &contention.Units{},
+		Accelerators: []int{0},
+		Fleet:        int64(nodes) * gpus,
+	}
 	var of []topology.Node
 	var units []*contention.Unit
 	for i := range nodes {
 		of = append(of, topology.Node{Name: fmt.Sprint("n", i)})
-		w.Ledger.Free = append(w.Ledger.Free, topology.Capacity{0})
+		snap.Ledger.Free = append(snap.Ledger.Free, topology.Capacity{0})
 		units = append(units, &contention.Unit{
 			ID: contention.ID(
 				fmt.Sprint("u", i),
@@ -32,28 +37,28 @@ func full(t *testing.T, nodes int) (*contention.World, []*contention.Unit) {
 		})
 	}
 	var err error
-	if w.Ledger.Tree, err = topology.NewTree(nil, of); err != nil {
+	if snap.Ledger.Tree, err = topology.NewTree(nil, of); err != nil {
 		t.Fatal(err)
 	}
-	return w, units
+	return snap, units
 }
 
 // victims returns the units that a gang of whole nodes evicts.
-func victims(t *testing.T, w *contention.World, units []*contention.Unit, members int) []contention.ID {
+func victims(t *testing.T, snap *contention.Snapshot, units []*contention.Unit, members int) []contention.ID {
 	t.Helper()
 	for _, u := range units {
-		w.Running.Add(u)
+		snap.Running.Add(u)
 	}
 	m := contention.New(contention.DefaultPolicy())
-	m.Add(gangOf(w, members))
-	return evicted(m.Turn("gang", w))
+	m.Add(gangOf(snap, members))
+	return evicted(m.Turn("gang", snap))
 }
 
 // gangOf returns a gang of whole nodes that evicts whatever that costs.
-func gangOf(w *contention.World, members int) contention.Entity {
+func gangOf(snap *contention.Snapshot, members int) contention.Entity {
 	return contention.Entity{
 		ID:           "gang",
-		Order:        contention.Order{Priority: contention.Urgent + 10, Since: time.Unix(w.Now, 0), Name: "gang"},
+		Order:        contention.Order{Priority: contention.Urgent + 10, Since: time.Unix(snap.Now, 0), Name: "gang"},
 		Accelerators: int64(8 * members),
 		Ask: contention.Ask{Needed: members, Gang: topology.Gang{
 			Name: "gang", Members: make([]topology.Member, members),
@@ -88,12 +93,12 @@ func TestMachine_BudgetIsExceededLast(t *testing.T) {
 		"together, and nothing else makes room ": {[]int{0, 1, 2}, 1, 3, []contention.ID{"u0", "u1", "u2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, units := full(t, 3)
-			w.Budgets = []int{c.allowed}
+			snap, units := full(t, 3)
+			snap.Budgets = []int{c.allowed}
 			for _, i := range c.covers {
 				units[i].Budgets = covered(0)
 			}
-			if got := victims(t, w, units, c.members); !slices.Equal(got, c.want) {
+			if got := victims(t, snap, units, c.members); !slices.Equal(got, c.want) {
 				t.Errorf("%v leave, want %v", got, c.want)
 			}
 		})
@@ -103,15 +108,15 @@ func TestMachine_BudgetIsExceededLast(t *testing.T) {
 // One of a hundred replicas of a service may leave, and many sets of ten replicas lose less than ten other units do.
 func TestMachine_BudgetOfManyReplicasIsKept(t *testing.T) {
 	const replicas, members = 100, 10
-	w, units := full(t, 2*replicas)
-	w.Budgets = []int{1}
+	snap, units := full(t, 2*replicas)
+	snap.Budgets = []int{1}
 	for i, u := range units {
-		u.Started = w.Now - int64(i+1)*minute
+		u.Started = snap.Now - int64(i+1)*minute
 		if i < replicas {
 			u.Budgets = []contention.Covered{{Budget: 0, Members: 1}}
 		}
 	}
-	got := victims(t, w, units, members)
+	got := victims(t, snap, units, members)
 	covered := 0
 	for _, u := range units[:replicas] {
 		if slices.Contains(got, u.ID) {
@@ -126,17 +131,17 @@ func TestMachine_BudgetOfManyReplicasIsKept(t *testing.T) {
 // Ten services of ten replicas each allow one of them to leave: ten nodes are free if one of each does.
 func TestMachine_ManyBudgetsAreKept(t *testing.T) {
 	const services = 10
-	w, units := full(t, services*services)
-	w.Budgets = make([]int, services)
+	snap, units := full(t, services*services)
+	snap.Budgets = make([]int, services)
 	for i, u := range units {
-		u.Started = w.Now - int64(i+1)*minute
-		u.Budgets, w.Budgets[i/services] = []contention.Covered{{Budget: i / services, Members: 1}}, 1
+		u.Started = snap.Now - int64(i+1)*minute
+		u.Budgets, snap.Budgets[i/services] = []contention.Covered{{Budget: i / services, Members: 1}}, 1
 	}
 	var want []contention.ID
 	for service := range services {
 		want = append(want, contention.ID(fmt.Sprint("u", service*services)))
 	}
-	if got := victims(t, w, units, services); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+	if got := victims(t, snap, units, services); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		t.Errorf("%v leave, want the cheapest of each service", got)
 	}
 }
@@ -144,15 +149,15 @@ func TestMachine_ManyBudgetsAreKept(t *testing.T) {
 // Only the members that have to start make an eviction pay: an elastic gang may name others that request whatever they like.
 func TestMachine_SurplusWinsNothing(t *testing.T) {
 	for _, surplus := range []int64{8, 1_000_000} {
-		w, units := full(t, 1)
-		w.Running.Add(units[0])
-		e := gangOf(w, 2)
+		snap, units := full(t, 1)
+		snap.Running.Add(units[0])
+		e := gangOf(snap, 2)
 		e.Order.Priority, e.Ask.Needed = 1, 1
 		e.Ask.Gang.Shapes = append(e.Ask.Gang.Shapes, topology.Shape{Demand: topology.Capacity{surplus}})
 		e.Ask.Gang.Members[1].Shape, e.Accelerators = 1, 8+surplus
 		m := contention.New(contention.DefaultPolicy())
 		m.Add(e)
-		if got := evicted(m.Turn("gang", w)); got != nil {
+		if got := evicted(m.Turn("gang", snap)); got != nil {
 			t.Errorf("%v are evicted for one member of 8 and one of %d, want none", got, surplus)
 		}
 	}
@@ -160,14 +165,14 @@ func TestMachine_SurplusWinsNothing(t *testing.T) {
 
 // The loss is the work since the last checkpoint; a unit that already leaves loses nothing, and is not evicted again.
 func TestMachine_VictimsLoseLeast(t *testing.T) {
-	w, units := full(t, 3)
+	snap, units := full(t, 3)
 	units[2].SavesEvery = 50 * minute // it has run 180 minutes: 30 are lost
-	if got := victims(t, w, units, 1); !slices.Equal(got, []contention.ID{"u2"}) {
+	if got := victims(t, snap, units, 1); !slices.Equal(got, []contention.ID{"u2"}) {
 		t.Errorf("%v leave, want the one that saved last", got)
 	}
-	w, units = full(t, 3)
-	units[1].Leaving, units[1].End = true, contention.End{At: w.Now + minute, Certainty: contention.Certain}
-	if got := victims(t, w, units, 1); got != nil {
+	snap, units = full(t, 3)
+	units[1].Leaving, units[1].End = true, contention.End{At: snap.Now + minute, Certainty: contention.Certain}
+	if got := victims(t, snap, units, 1); got != nil {
 		t.Errorf("%v are evicted although another one leaves", got)
 	}
 }
@@ -175,25 +180,25 @@ func TestMachine_VictimsLoseLeast(t *testing.T) {
 // A preemptor whose victims leave chooses others when a node of its place is away: no member can start there, though a victim has left and
 // the ledger counts the node's capacity as free.
 func TestMachine_PlaceOfVictimsIsAway(t *testing.T) {
-	w, units := full(t, 3)
+	snap, units := full(t, 3)
 	for _, u := range units {
-		w.Running.Add(u)
+		snap.Running.Add(u)
 	}
 	m := contention.New(contention.DefaultPolicy())
-	m.Add(gangOf(w, 2))
-	if got := evicted(m.Turn("gang", w)); !slices.Equal(got, []contention.ID{"u0", "u1"}) {
+	m.Add(gangOf(snap, 2))
+	if got := evicted(m.Turn("gang", snap)); !slices.Equal(got, []contention.ID{"u0", "u1"}) {
 		t.Fatalf("%v leave, want the two that lose least", got)
 	}
 	leaving := *units[1]
-	leaving.Leaving, leaving.End = true, contention.End{At: w.Now + 10*minute, Certainty: contention.Certain}
-	w.Running.Add(&leaving)
-	w.Running.Remove("u0")
-	w.Ledger.Free[0] = topology.Capacity{8}
-	w.Now += minute
-	w.Away = func(node int) (int64, bool) { return w.Now, node == 0 }
-	m.Ended(units[0], w.Now)
+	leaving.Leaving, leaving.End = true, contention.End{At: snap.Now + 10*minute, Certainty: contention.Certain}
+	snap.Running.Add(&leaving)
+	snap.Running.Remove("u0")
+	snap.Ledger.Free[0] = topology.Capacity{8}
+	snap.Now += minute
+	snap.Away = func(node int) (int64, bool) { return snap.Now, node == 0 }
+	m.Ended(units[0], snap.Now)
 	m.Taken([]int{0})
-	if got := evicted(m.Turn("gang", w)); !slices.Equal(got, []contention.ID{"u2"}) {
+	if got := evicted(m.Turn("gang", snap)); !slices.Equal(got, []contention.ID{"u2"}) {
 		t.Errorf("%v leave, want the one on the third node", got)
 	}
 }
@@ -203,24 +208,24 @@ func TestMachine_PlaceOfVictimsIsAway(t *testing.T) {
 func TestMachine_PreemptorAwaitsItsVictims(t *testing.T) {
 	for name, renumbered := range map[string]bool{"": false, "nodes got other numbers": true} {
 		t.Run(name, func(t *testing.T) {
-			w, units := full(t, 4)
+			snap, units := full(t, 4)
 			for _, u := range units {
-				w.Running.Add(u)
+				snap.Running.Add(u)
 			}
-			w.Held = func(l *contention.Lease) []topology.Held { return slices.Clone(l.Holds) }
+			snap.Held = func(l *contention.Lease) []topology.Held { return slices.Clone(l.Holds) }
 			m := contention.New(contention.DefaultPolicy())
-			m.Add(gangOf(w, 3))
-			if got := evicted(m.Turn("gang", w)); len(got) != 3 {
+			m.Add(gangOf(snap, 3))
+			if got := evicted(m.Turn("gang", snap)); len(got) != 3 {
 				t.Fatalf("%v leave, want three", got)
 			}
 			if renumbered {
-				w.Coordinates = "others"
-				m.Observe(w)
+				snap.Coordinates = "others"
+				m.Observe(snap)
 			}
 			for i, want := range []bool{renumbered, renumbered, true} {
-				m.Ended(units[i], w.Now)
-				w.Running.Remove(units[i].ID)
-				w.Ledger.Free[i] = topology.Capacity{8}
+				m.Ended(units[i], snap.Now)
+				snap.Running.Remove(units[i].ID)
+				snap.Ledger.Free[i] = topology.Capacity{8}
 				if got := m.Candidate("gang"); got != want {
 					t.Errorf("evaluated after the end of %s: %v", units[i].ID, got)
 				}
@@ -231,14 +236,14 @@ func TestMachine_PreemptorAwaitsItsVictims(t *testing.T) {
 
 // The end of a unit that is no victim may make room elsewhere.
 func TestMachine_PreemptorIsEvaluatedForOthers(t *testing.T) {
-	w, units := full(t, 4)
+	snap, units := full(t, 4)
 	for _, u := range units {
-		w.Running.Add(u)
+		snap.Running.Add(u)
 	}
 	m := contention.New(contention.DefaultPolicy())
-	m.Add(gangOf(w, 3))
-	m.Turn("gang", w)
-	if m.Ended(units[3], w.Now); !m.Candidate("gang") {
+	m.Add(gangOf(snap, 3))
+	m.Turn("gang", snap)
+	if m.Ended(units[3], snap.Now); !m.Candidate("gang") {
 		t.Error("the preemptor is not evaluated when another unit has ended")
 	}
 }
@@ -247,30 +252,30 @@ func TestMachine_PreemptorIsEvaluatedForOthers(t *testing.T) {
 //
 //	n0, n1: u0   n2, n3: u2   gang: three nodes
 func TestMachine_PreemptorIsEvaluatedForRoomElsewhere(t *testing.T) {
-	w, units := full(t, 4)
+	snap, units := full(t, 4)
 	for _, i := range []int{0, 2} {
 		units[i].Holds = append(units[i].Holds, units[i+1].Holds...)
-		w.Running.Add(units[i])
+		snap.Running.Add(units[i])
 	}
 	m := contention.New(contention.DefaultPolicy())
-	m.Add(gangOf(w, 3))
-	m.Turn("gang", w)
+	m.Add(gangOf(snap, 3))
+	m.Turn("gang", snap)
 	if got := m.Lease("gang").Nodes; !slices.Equal(got, []int{0, 1, 2}) {
 		t.Fatalf("the place is %v", got)
 	}
-	if m.Ended(units[2], w.Now); !m.Candidate("gang") {
+	if m.Ended(units[2], snap.Now); !m.Candidate("gang") {
 		t.Error("the preemptor is not evaluated")
 	}
 }
 
 // Of units that lose the same the one of the lowest priority leaves, whatever it is called: another one would take its place in its turn.
 func TestMachine_LowestPriorityOfEqualsLeaves(t *testing.T) {
-	w, units := full(t, 2)
+	snap, units := full(t, 2)
 	for _, u := range units {
-		u.Started = w.Now - hour
+		u.Started = snap.Now - hour
 	}
 	units[0].Priority = 5
-	if got := victims(t, w, units, 1); !slices.Equal(got, []contention.ID{"u1"}) {
+	if got := victims(t, snap, units, 1); !slices.Equal(got, []contention.ID{"u1"}) {
 		t.Errorf("%v leave, want the one of the lowest priority", got)
 	}
 }
@@ -280,27 +285,27 @@ func TestMachine_VictimsAgainstAllSets(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		const nodes = 12
-		w, _ := full(t, nodes)
+		snap, _ := full(t, nodes)
 		var units []*contention.Unit
 		for next := 0; next < nodes; {
 			size := min(1+r.IntN(3), nodes-next)
 			u := &contention.Unit{
 				ID: contention.ID(fmt.Sprint("u", len(units))), Preemptible: true, Accelerators: int64(size) * 8,
-				Started: w.Now - int64(r.IntN(100))*minute,
+				Started: snap.Now - int64(r.IntN(100))*minute,
 			}
 			for range size {
 				u.Holds = append(u.Holds, topology.Held{Node: next, Demand: topology.Capacity{8}})
 				next++
 			}
 			if r.IntN(4) == 0 {
-				u.Budgets = []contention.Covered{{Budget: len(w.Budgets), Members: size}}
-				w.Budgets = append(w.Budgets, 0)
+				u.Budgets = []contention.Covered{{Budget: len(snap.Budgets), Members: size}}
+				snap.Budgets = append(snap.Budgets, 0)
 			}
 			units = append(units, u)
 		}
 		members := 1 + r.IntN(4)
-		broken, lost := toll(w, units, victims(t, w, units, members))
-		wantBroken, wantLost := leastToll(w, units, members)
+		broken, lost := toll(snap, units, victims(t, snap, units, members))
+		wantBroken, wantLost := leastToll(snap, units, members)
 		if broken != wantBroken || lost != wantLost {
 			t.Errorf("seed %d: the victims lose %d and break %d budgets; %d and %d would do",
 				seed, lost, broken, wantLost, wantBroken)
@@ -309,17 +314,17 @@ func TestMachine_VictimsAgainstAllSets(t *testing.T) {
 }
 
 // toll returns the number of budgets that the eviction of units breaks, and the accelerator-seconds that it loses.
-func toll(w *contention.World, units []*contention.Unit, evicted []contention.ID) (broken int, lost int64) {
+func toll(snap *contention.Snapshot, units []*contention.Unit, evicted []contention.ID) (broken int, lost int64) {
 	for _, u := range units {
 		if slices.Contains(evicted, u.ID) {
-			broken, lost = broken+len(u.Budgets), lost+u.Lost(w.Now)
+			broken, lost = broken+len(u.Budgets), lost+u.Lost(snap.Now)
 		}
 	}
 	return broken, lost
 }
 
 // leastToll returns the smallest toll of all sets of units whose eviction frees one node for each member.
-func leastToll(w *contention.World, units []*contention.Unit, members int) (broken int, lost int64) {
+func leastToll(snap *contention.Snapshot, units []*contention.Unit, members int) (broken int, lost int64) {
 	broken = -1
 	for set := range 1 << len(units) {
 		var evicted []contention.ID
@@ -332,7 +337,7 @@ func leastToll(w *contention.World, units []*contention.Unit, members int) (brok
 		if free < members {
 			continue
 		}
-		if b, l := toll(w, units, evicted); broken < 0 || b < broken || b == broken && l < lost {
+		if b, l := toll(snap, units, evicted); broken < 0 || b < broken || b == broken && l < lost {
 			broken, lost = b, l
 		}
 	}
@@ -343,24 +348,24 @@ func leastToll(w *contention.World, units []*contention.Unit, members int) (brok
 // its victims are its place, also when it is evaluated again before the victims have left, and no place stays reserved
 // after it has started. (Package simulator/faults, seed 1410.)
 func TestPreemption_HasOnePlace(t *testing.T) {
-	w, units := full(t, 2)
+	snap, units := full(t, 2)
 	for _, u := range units {
-		w.Running.Add(u)
+		snap.Running.Add(u)
 	}
 	m := contention.New(contention.DefaultPolicy())
-	gang := gangOf(w, 2)
+	gang := gangOf(snap, 2)
 	m.Add(gang)
 	m.Hold(contention.Lease{
-		Owner: gang.ID, Order: gang.Order, Reason: contention.Replacement, Expiry: w.Now + 300,
+		Owner: gang.ID, Order: gang.Order, Reason: contention.Replacement, Expiry: snap.Now + 300,
 		Holds: []topology.Held{{Node: 0, Demand: topology.Capacity{8}}},
-	}, w.Now)
+	}, snap.Now)
 	for range 2 {
-		m.Turn(gang.ID, w)
+		m.Turn(gang.ID, snap)
 		if leases := m.Leases(); len(leases) != 1 || leases[0].Reason != contention.Preemption {
 			t.Fatalf("it has the leases %v", leases)
 		}
 	}
-	m.Started(gang.ID, []int{0, 1}, w.Now)
+	m.Started(gang.ID, []int{0, 1}, snap.Now)
 	if leases := m.Leases(); len(leases) > 0 {
 		t.Errorf("it has started, and has the leases %v", leases)
 	}

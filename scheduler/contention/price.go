@@ -112,7 +112,7 @@ func (t *turn) affordable(units []*Unit) ([]*Unit, Balance) {
 	most := Balance{Sooner: cmp.Or(t.policy.discipline(e).Horizon, week), More: true}
 	most.Won = t.won(most.Sooner)
 	dear := func(u *Unit) bool {
-		lost := u.Lost(t.w.Now) + u.restarts(t.policy.Terms.Restart)
+		lost := u.Lost(t.snap.Now) + u.restarts(t.policy.Terms.Restart)
 		return lost > 0 && lost >= most.Won
 	}
 	if !slices.ContainsFunc(units, dear) {
@@ -125,7 +125,7 @@ func (t *turn) affordable(units []*Unit) ([]*Unit, Balance) {
 func (t *turn) won(sooner int64) int64 {
 	e := &t.s.Entity
 	accelerators := t.starting()
-	if u := t.w.Running.Get(e.ID); u != nil && e.Order.Replacement {
+	if u := t.snap.Running.Get(e.ID); u != nil && e.Order.Replacement {
 		accelerators += u.Accelerators
 	}
 	// In parts of a hundred first: the product of all three may be too large.
@@ -144,7 +144,7 @@ func (t *turn) starting() int64 {
 			continue
 		}
 		members++
-		n := t.w.accelerators(e.Ask.Gang.Shapes[m.Shape].Demand)
+		n := t.snap.accelerators(e.Ask.Gang.Shapes[m.Shape].Demand)
 		if all += n; members <= needed {
 			first += n
 		}
@@ -158,20 +158,20 @@ func (t *turn) starting() int64 {
 // balance weighs a choice of victims against waiting for the entity's earliest place.
 func (t *turn) balance(c choice) Balance {
 	e := &t.s.Entity
-	out := Balance{Lost: lost(c.victims, t.w.Now, t.policy.Terms.Restart)}
+	out := Balance{Lost: lost(c.victims, t.snap.Now, t.policy.Terms.Restart)}
 	at := int64(None)
 	if next, ok := t.withoutEviction(); ok {
 		at = next.Instant
 	}
 	horizon := cmp.Or(t.policy.discipline(e).Horizon, week)
-	at = min(at, t.w.Now+horizon)
+	at = min(at, t.snap.Now+horizon)
 	var grace int64
 	for _, u := range c.victims {
 		if !u.Leaving {
 			grace = max(grace, u.Grace)
 		}
 	}
-	out.Sooner = max(0, at-t.w.Now-grace)
+	out.Sooner = max(0, at-t.snap.Now-grace)
 	out.Won = t.won(out.Sooner)
 	return out
 }
@@ -184,19 +184,19 @@ func (t *turn) withoutEviction() (prospect, bool) {
 	all := t.earlier
 	defer func() { t.earlier = all }()
 	t.earlier = slices.DeleteFunc(slices.Clone(all), func(l *Lease) bool { return l.Open })
-	return t.reserve(t.w, &t.s.Entity, t.ask(t.w, &t.s.Entity))
+	return t.reserve(t.snap, &t.s.Entity, t.ask(t.snap, &t.s.Entity))
 }
 
 // victims returns the units that the entity may evict, in the order of Units.Preemptible: an entity that does not insist spares those
 // that have just started, and those that were evicted as often today as may be.
 func (t *turn) victims() []*Unit {
-	units := t.w.Running.Preemptible(t.s.Order.Priority)
+	units := t.snap.Running.Preemptible(t.s.Order.Priority)
 	if t.policy.insists(&t.s.Entity) {
 		return units
 	}
 	spared := func(u *Unit) bool {
 		return !u.Leaving &&
-			(t.w.Now < u.Started+t.policy.Terms.MinRun || t.evictions.reached(t.policy.Terms.MaxPerDay, u, t.w.Now))
+			(t.snap.Now < u.Started+t.policy.Terms.MinRun || t.evictions.reached(t.policy.Terms.MaxPerDay, u, t.snap.Now))
 	}
 	if !slices.ContainsFunc(units, spared) {
 		return units

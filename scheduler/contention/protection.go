@@ -24,9 +24,9 @@ type protection struct {
 // has ten choices of ten. So victims are chosen five times at most after the first.
 const victimRounds = 3
 
-func newProtection(w *World, options []option) *protection {
+func newProtection(snap *Snapshot, options []option) *protection {
 	p := &protection{
-		allowed: w.Budgets, options: options, penalty: 1,
+		allowed: snap.Budgets, options: options, penalty: 1,
 		running: make([]topology.Running, len(options)), protected: make([]bool, len(options)),
 	}
 	for i, o := range options {
@@ -36,7 +36,7 @@ func newProtection(w *World, options []option) *protection {
 		p.penalty += o.cost
 	}
 	for i, o := range options {
-		if exceeded(w.Budgets, o.units...) {
+		if exceeded(snap.Budgets, o.units...) {
 			p.protect(i)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 
 // look returns the instant at which a place is expected to be free for an owner; false if it never is, or if nodes of
 // it no longer exist.
-func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need) (prospect, bool) {
-	out := prospect{Holds: holds, Instant: w.Now, Firm: true}
-	sums, debts := t.claims(w, owner, needs)
+func (t *turn) look(snap *Snapshot, owner *Entity, holds []topology.Held, needs []need) (prospect, bool) {
+	out := prospect{Holds: holds, Instant: snap.Now, Firm: true}
+	sums, debts := t.claims(snap, owner, needs)
 	for _, n := range needs {
-		at, firm, ok := t.readyAt(w, owner, n.node, sums.of[n.node], debts.of[n.node])
+		at, firm, ok := t.readyAt(snap, owner, n.node, sums.of[n.node], debts.of[n.node])
 		if !ok {
 			return prospect{}, false
 		}
@@ -21,17 +21,17 @@ func (t *turn) look(w *World, owner *Entity, holds []topology.Held, needs []need
 		out.Instant, out.Firm = max(out.Instant, at), out.Firm && firm
 	}
 	for _, n := range needs {
-		out.ToCome += w.accelerators(n.demand) * min(out.Instant-sums.at[n.node], math.MaxInt32)
+		out.ToCome += snap.accelerators(n.demand) * min(out.Instant-sums.at[n.node], math.MaxInt32)
 	}
 	return out, true
 }
 
 // claims returns by node the capacity that has to be free for the owner and all earlier leases there, and the part of
 // it that earlier closed leases take. Both hold until the next call.
-func (t *turn) claims(w *World, owner *Entity, needs []need) (all, closed *sums) {
+func (t *turn) claims(snap *Snapshot, owner *Entity, needs []need) (all, closed *sums) {
 	all, closed = &t.scratch.sums, &t.scratch.closed
-	all.reset(w.Ledger.Len())
-	closed.reset(w.Ledger.Len())
+	all.reset(snap.Ledger.Len())
+	closed.reset(snap.Ledger.Len())
 	for _, n := range needs {
 		all.add(n, None)
 	}
@@ -51,21 +51,26 @@ func (t *turn) claims(w *World, owner *Entity, needs []need) (all, closed *sums)
 // readyAt returns the instant at which a node is expected to have a demand free, and whether that is firm; false if it
 // never has. Capacity that is free without evictions has to cover the debt to earlier leases: the owner evicts for
 // itself only. A node of a place that is away for less than the grace is expected back.
-func (t *turn) readyAt(w *World, owner *Entity, node int, need, debt topology.Capacity) (at int64, firm, ok bool) {
-	if since, away := w.away(node); away {
-		return w.Now, true, w.Now-since < t.policy.Grace
+func (t *turn) readyAt(
+	snap *Snapshot,
+	owner *Entity,
+	node int,
+	need, debt topology.Capacity,
+) (at int64, firm, ok bool) {
+	if since, away := snap.away(node); away {
+		return snap.Now, true, snap.Now-since < t.policy.Grace
 	}
 	if closedTo(owner.Ask.Gang, node) {
 		return 0, false, false
 	}
-	free := w.Ledger.Free[node]
+	free := snap.Ledger.Free[node]
 	if fitsIn(free, need) {
-		return w.Now, true, true
+		return snap.Now, true, true
 	}
-	here := t.endsOn(w, owner, node)
-	at, ok = t.freeAt(w, owner, node, need, debt, here)
+	here := t.endsOn(snap, owner, node)
+	at, ok = t.freeAt(snap, owner, node, need, debt, here)
 	firmly := slices.DeleteFunc(here, func(x Expectation) bool { return !x.Firm })
-	if sooner, found := t.freeAt(w, owner, node, need, debt, firmly); found && (!ok || sooner <= at) {
+	if sooner, found := t.freeAt(snap, owner, node, need, debt, firmly); found && (!ok || sooner <= at) {
 		return sooner, true, true
 	}
 	if until, held := t.heldUntil(owner, node); !ok && held {
@@ -82,10 +87,10 @@ func closedTo(gang topology.Gang, node int) bool {
 }
 
 // endsOn returns the units on a node by their expected end. It holds until the next call.
-func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
+func (t *turn) endsOn(snap *Snapshot, owner *Entity, node int) []Expectation {
 	here := t.scratch.here[:0]
-	for _, u := range w.Running.On(node) {
-		if x := expectation(u, w.Now, t.policy.MinRemaining); x.At != None && u.gang() != owner.ID {
+	for _, u := range snap.Running.On(node) {
+		if x := expectation(u, snap.Now, t.policy.MinRemaining); x.At != None && u.gang() != owner.ID {
 			here = append(here, x)
 		}
 	}
@@ -96,18 +101,18 @@ func (t *turn) endsOn(w *World, owner *Entity, node int) []Expectation {
 
 // freeAt returns when a node has a need free if these units end and the owner evicts others, false if it never has.
 func (t *turn) freeAt(
-	w *World, owner *Entity, node int, need, debt topology.Capacity, ends []Expectation,
+	snap *Snapshot, owner *Entity, node int, need, debt topology.Capacity, ends []Expectation,
 ) (int64, bool) {
-	t.scratch.free = append(t.scratch.free[:0], w.Ledger.Free[node]...)
-	t.scratch.all = append(t.scratch.all[:0], w.Ledger.Free[node]...)
+	t.scratch.free = append(t.scratch.free[:0], snap.Ledger.Free[node]...)
+	t.scratch.all = append(t.scratch.all[:0], snap.Ledger.Free[node]...)
 	free, all := t.scratch.free, t.scratch.all // all includes units that the owner may evict
-	for _, u := range w.Running.On(node) {
+	for _, u := range snap.Running.On(node) {
 		if t.evictable(u, owner) {
 			give(all, u.Holds, node)
 		}
 	}
 	if fitsIn(free, debt) && fitsIn(all, need) {
-		return w.Now, true
+		return snap.Now, true
 	}
 	for _, x := range ends {
 		if give(free, x.Unit.Holds, node); !t.evictable(x.Unit, owner) {

@@ -4,26 +4,26 @@ import "slices"
 
 // Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
 // changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
-func (m *Machine) Settle(w *World) []Action {
-	out := m.Observe(w)
+func (m *Machine) Settle(snap *Snapshot) []Action {
+	out := m.Observe(snap)
 	for _, l := range m.leases {
 		l.skipped, l.drifted, l.allowed, l.hopes = false, false, false, false
 		l.dirty = l.dirty && l.Reason.waits()
 	}
-	out = slices.Concat(out, m.expire(w.Now), m.stuck(w.Now))
-	m.blocked = m.policy.reached(&m.idled, w.Now, w.Fleet)
+	out = slices.Concat(out, m.expire(snap.Now), m.stuck(snap.Now))
+	m.blocked = m.policy.reached(&m.idled, snap.Now, snap.Fleet)
 	for _, l := range slices.Backward(m.leases) { // the latest opens first
 		if l.Open || !l.Reason.waits() {
 			continue
 		}
-		if l.discipline.left(l.Budget) == 0 || m.opens(l, w.Now) {
-			m.open(l, w.Now)
+		if l.discipline.left(l.Budget) == 0 || m.opens(l, snap.Now) {
+			m.open(l, snap.Now)
 			out = append(out, Leased{l})
 			continue
 		}
-		l.rate = m.idle(w, l)
+		l.rate = m.idle(snap, l)
 	}
-	if at := m.recheck(w); at != None {
+	if at := m.recheck(snap); at != None {
 		out = append(out, Rechecks{at})
 	}
 	return out
@@ -41,12 +41,12 @@ func (m *Machine) open(l *Lease, now int64) {
 
 // openOrClose opens a lease that has to be open, closes an open one that may close, and reports whether it did either.
 func (t *turn) openOrClose(l *Lease) bool {
-	switch opens := t.opens(l, t.w.Now); {
+	switch opens := t.opens(l, t.snap.Now); {
 	case opens && !l.Open:
-		t.open(l, t.w.Now)
-	case !opens && l.Open && l.discipline.suffices(l.Budget, l.Accelerators, l.toCome, t.w.Now):
-		l.discipline.close(&l.Budget, l.Accelerators, t.w.Now)
-		l.Open, l.Late, l.Since, l.Promised = false, false, t.w.Now, l.Instant
+		t.open(l, t.snap.Now)
+	case !opens && l.Open && l.discipline.suffices(l.Budget, l.Accelerators, l.toCome, t.snap.Now):
+		l.discipline.close(&l.Budget, l.Accelerators, t.snap.Now)
+		l.Open, l.Late, l.Since, l.Promised = false, false, t.snap.Now, l.Instant
 	default:
 		return false
 	}
@@ -59,8 +59,8 @@ func (t *turn) openLater(first *Lease) {
 		return
 	}
 	for _, l := range t.leases {
-		if !l.Open && !l.dirty && l.Reason.waits() && l.Order.Compare(first.Order) > 0 && t.opens(l, t.w.Now) {
-			t.open(l, t.w.Now)
+		if !l.Open && !l.dirty && l.Reason.waits() && l.Order.Compare(first.Order) > 0 && t.opens(l, t.snap.Now) {
+			t.open(l, t.snap.Now)
 			t.emit(Leased{l})
 		}
 	}
@@ -91,16 +91,16 @@ func (m *Machine) guesses(l *Lease) int {
 
 // idle returns the number of leased accelerators of a place that are free while an entity is refused for them, 0 if
 // none is refused. Accelerators of a node that is away are free in some ledgers, but no entity can use them.
-func (m *Machine) idle(w *World, l *Lease) int64 {
+func (m *Machine) idle(snap *Snapshot, l *Lease) int64 {
 	if !l.refuses() {
 		return 0
 	}
 	var n int64
 	for _, of := range l.needs {
-		if _, away := w.away(of.node); away {
+		if _, away := snap.away(of.node); away {
 			continue
 		}
-		n += min(w.accelerators(w.Ledger.Free[of.node]), w.accelerators(of.demand))
+		n += min(snap.accelerators(snap.Ledger.Free[of.node]), snap.accelerators(of.demand))
 	}
 	return n
 }
@@ -132,10 +132,10 @@ func (l *Lease) refuses() bool {
 }
 
 // recheck sets when each lease has to be looked at by time alone, and returns the first such instant; None if there is none.
-func (m *Machine) recheck(w *World) int64 {
+func (m *Machine) recheck(snap *Snapshot) int64 {
 	first := min(m.firstStuck(), m.queue.retry)
 	for _, l := range m.leases {
-		l.recheck = m.recheckOf(w, l)
+		l.recheck = m.recheckOf(snap, l)
 		first = min(first, l.recheck, l.Expiry)
 	}
 	return first
@@ -157,30 +157,30 @@ func (m *Machine) overdue(l *Lease, now int64) int64 {
 	return now + m.policy.MinRemaining
 }
 
-func (m *Machine) recheckOf(w *World, l *Lease) int64 {
+func (m *Machine) recheckOf(snap *Snapshot, l *Lease) int64 {
 	switch {
 	case !l.Reason.waits():
 		return None
 	case l.Open:
 		// Not before it may close: the instant is within the horizon then, and the budget is earned.
-		earned := l.discipline.earnedAt(l.Budget, l.Accelerators, max(l.toCome, 2*l.Budget.Last), w.Now)
+		earned := l.discipline.earnedAt(l.Budget, l.Accelerators, max(l.toCome, 2*l.Budget.Last), snap.Now)
 		if earned == None {
 			return None
 		}
 		// A round in which the lease is not placed anew does not put that off: some drivers have no such rounds.
-		if w.Now < l.recheck && l.recheck < None {
+		if snap.Now < l.recheck && l.recheck < None {
 			return l.recheck
 		}
-		return max(earned, w.Now+m.policy.MinRemaining, l.nears())
+		return max(earned, snap.Now+m.policy.MinRemaining, l.nears())
 	}
-	at := min(l.clears, m.overdue(l, w.Now))
+	at := min(l.clears, m.overdue(l, snap.Now))
 	if l.rate > 0 && l.discipline.Budget > 0 {
-		at = min(at, w.Now+ceilDiv(l.discipline.left(l.Budget), l.rate*l.weight()))
+		at = min(at, snap.Now+ceilDiv(l.discipline.left(l.Budget), l.rate*l.weight()))
 	}
 	for _, node := range l.Nodes {
-		if since, away := w.away(node); away && since+m.policy.Grace > w.Now {
+		if since, away := snap.away(node); away && since+m.policy.Grace > snap.Now {
 			at = min(at, since+m.policy.Grace)
 		}
 	}
-	return max(at, w.Now+1)
+	return max(at, snap.Now+1)
 }

@@ -39,8 +39,8 @@ func (t *turn) spares(l *Lease, ask Ask, own Answer, earlier []*Lease, ends []to
 		return true
 	}
 	s := &l.spare
-	if !s.counted || s.until != l.Instant || t.w.Now >= s.at+t.policy.MinRemaining {
-		s.at, s.until, s.owed = t.w.Now, l.Instant, append(s.owed[:0], earlier...)
+	if !s.counted || s.until != l.Instant || t.snap.Now >= s.at+t.policy.MinRemaining {
+		s.at, s.until, s.owed = t.snap.Now, l.Instant, append(s.owed[:0], earlier...)
 		s.count(t, ask, ends)
 	}
 	if !s.counted {
@@ -50,7 +50,7 @@ func (t *turn) spares(l *Lease, ask Ask, own Answer, earlier []*Lease, ends []to
 	taken := demandOn(holdsOf(own.Gang, own.Placement))
 	for node, demand := range taken {
 		if s.room[node] > 0 {
-			s.lost[domainIn(s.domains, node)] += int64(s.room[node] - s.roomOn(t.w, node, demand))
+			s.lost[domainIn(s.domains, node)] += int64(s.room[node] - s.roomOn(t.snap, node, demand))
 		}
 	}
 	for domain, lacks := range s.lacks {
@@ -64,7 +64,7 @@ func (t *turn) spares(l *Lease, ask Ask, own Answer, earlier []*Lease, ends []to
 // count counts anew. Nothing is counted for owners whose members differ: the room for the least of them says little.
 func (s *spare) count(t *turn, ask Ask, ends []topology.Running) {
 	needed, shapes := waiting(ask)
-	nodes := t.w.Ledger.Len()
+	nodes := t.snap.Ledger.Len()
 	if s.counted = false; len(shapes) != 1 || nodes > mostCounted/spareLeases || !s.place(t, ask.Gang.Required) {
 		return
 	}
@@ -74,7 +74,7 @@ func (s *spare) count(t *turn, ask Ask, ends []topology.Running) {
 		s.lacks[i] = needed
 	}
 	s.room = slices.Grow(s.room[:0], nodes)[:nodes]
-	for node, free := range t.w.Ledger.Free {
+	for node, free := range t.snap.Ledger.Free {
 		domain := domainIn(s.domains, node)
 		if domain < 0 || barred(shapes, node) {
 			s.room[node] = noRoom
@@ -90,11 +90,11 @@ func (s *spare) place(t *turn, required string) bool {
 	s.domains = nil
 	domains := 1
 	if required != "" {
-		level, ok := t.w.Ledger.Tree.Level(required)
+		level, ok := t.snap.Ledger.Tree.Level(required)
 		if !ok {
 			return false
 		}
-		s.domains, domains = t.domains.of(t.w.Ledger.Tree, level)
+		s.domains, domains = t.domains.of(t.snap.Ledger.Tree, level)
 	}
 	s.lacks, s.lost = slices.Grow(s.lacks[:0], domains)[:domains], slices.Grow(s.lost[:0], domains)[:domains]
 	return true
@@ -107,12 +107,12 @@ const noRoom = -1
 const spareLeases = 8
 
 // roomOn returns the number of members that fit on a node, besides a demand.
-func (s *spare) roomOn(w *World, node int, besides topology.Capacity) int32 {
-	if _, away := w.away(node); away {
+func (s *spare) roomOn(snap *Snapshot, node int, besides topology.Capacity) int32 {
+	if _, away := snap.away(node); away {
 		return 0
 	}
 	more := s.more[:0]
-	for _, u := range w.Running.On(node) {
+	for _, u := range snap.Running.On(node) {
 		if u.End.firm() && s.at < u.End.At && u.End.At <= s.until {
 			more = holding(more, u.Holds, node)
 		}
@@ -121,7 +121,7 @@ func (s *spare) roomOn(w *World, node int, besides topology.Capacity) int32 {
 		more = l.without(more, node)
 	}
 	s.more = less(more, besides)
-	return s.roomFor(w.Ledger.Free[node], s.more)
+	return s.roomFor(snap.Ledger.Free[node], s.more)
 }
 
 // roomFor returns the number of members that fit into the free capacity and more.
@@ -139,11 +139,11 @@ func (s *spare) roomFor(free, more topology.Capacity) int32 {
 const mostRoom = 1 << 20
 
 // recount counts a node on which something has changed.
-func (s *spare) recount(w *World, node int) {
+func (s *spare) recount(snap *Snapshot, node int) {
 	if !s.counted || node >= len(s.room) || s.room[node] < 0 {
 		return
 	}
-	room := s.roomOn(w, node, nil)
+	room := s.roomOn(snap, node, nil)
 	s.lacks[domainIn(s.domains, node)] -= int64(room - s.room[node])
 	s.room[node] = room
 }

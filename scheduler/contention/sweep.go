@@ -41,9 +41,9 @@ type sweep struct {
 	name string
 	// spots are its trials that wait, in order. in are those of them that have their turn, in order; the others are in no lane.
 	spots, in []*spot
-	// waiting sums its trials that wait, running its gangs that run, as of the last World and as of the starts since.
+	// waiting sums its trials that wait, running its gangs that run, as of the last snapshot and as of the starts since.
 	waiting, running trials
-	// doubt says that fewer may run: a unit has left, or the last World was behind. Then one trial more has its turn, whose evaluation counts.
+	// doubt says that fewer may run: a unit has left, or the last snapshot was behind. Then one trial more has its turn, whose evaluation counts.
 	doubt bool
 }
 

@@ -26,16 +26,16 @@ type gathering struct {
 }
 
 // Asks returns the question by which an entity is placed now: its own, with a required level while the machine keeps it together. The entity need not wait.
-func (m *Machine) Asks(e Entity, w *World) Ask {
-	m.enter(w)
+func (m *Machine) Asks(e Entity, snap *Snapshot) Ask {
+	m.enter(snap)
 	e.apart = m.parted(&e)
-	return m.ask(w, &e)
+	return m.ask(snap, &e)
 }
 
 // ask is Asks for an entity of the machine.
-func (m *Machine) ask(w *World, e *Entity) Ask {
+func (m *Machine) ask(snap *Snapshot, e *Entity) Ask {
 	ask := e.Ask
-	ask.Gang.Required = m.within(w, e)
+	ask.Gang.Required = m.within(snap, e)
 	if m.waitsForAll(e) {
 		ask.Needed = all(ask)
 	}
@@ -43,17 +43,17 @@ func (m *Machine) ask(w *World, e *Entity) Ask {
 }
 
 // within returns the level that an entity requires, or else the one that keeps it together; "" if it may be on any nodes.
-func (m *Machine) within(w *World, e *Entity) string {
+func (m *Machine) within(snap *Snapshot, e *Entity) string {
 	if e.apart || !m.gathers(e) {
 		return e.Ask.Gang.Required
 	}
-	if m.levels.tree != w.Ledger.Tree || m.levels.fleet != w.Fleet || len(m.levels.of) > mostLevels {
-		m.levels = levels{tree: w.Ledger.Tree, fleet: w.Fleet, of: make(map[gathering]string)}
+	if m.levels.tree != snap.Ledger.Tree || m.levels.fleet != snap.Fleet || len(m.levels.of) > mostLevels {
+		m.levels = levels{tree: snap.Ledger.Tree, fleet: snap.Fleet, of: make(map[gathering]string)}
 	}
 	key := gathering{e.lane().question, m.policy.discipline(e).Together}
 	level, known := m.levels.of[key]
 	if !known {
-		level = m.roomy(w.Ledger, e.Ask, key.part)
+		level = m.roomy(snap.Ledger, e.Ask, key.part)
 		m.levels.of[key] = level
 	}
 	return level
@@ -135,13 +135,13 @@ func (m *Machine) parted(e *Entity) bool {
 // far reports whether the entity would wait too long for a place: beyond the horizon of its leases.
 func (t *turn) far(p prospect) bool {
 	e := &t.s.Entity
-	return p.Instant-t.w.Now > t.policy.discipline(e).horizon(e.Order, t.w.Now)
+	return p.Instant-t.snap.Now > t.policy.discipline(e).horizon(e.Order, t.snap.Now)
 }
 
 // parts lets an entity go for which no end makes room in one domain in time, unless it waits for an earlier one.
 func (t *turn) parts() bool {
 	e := &t.s.Entity
-	if len(t.earlier) > 0 || e.apart || t.within(t.w, e) == e.Ask.Gang.Required {
+	if len(t.earlier) > 0 || e.apart || t.within(t.snap, e) == e.Ask.Gang.Required {
 		return false
 	}
 	apart := *e

@@ -26,39 +26,39 @@ func TestMachine_DisciplinesDifferInTogether(t *testing.T) {
 // firstStart has two gangs come one after the other, each with a discipline, and returns the one that starts first.
 func firstStart(t *testing.T, disciplines ...*contention.Discipline) contention.ID {
 	t.Helper()
-	w, units := full(t, 8)
+	snap, units := full(t, 8)
 	var nodes []topology.Node
 	for i := range 8 {
 		nodes = append(nodes, topology.Node{
 			Name: fmt.Sprint("n", i), Labels: map[string]string{"test/rack": fmt.Sprint("r", i/4)},
 		})
-		w.Ledger.Total = append(w.Ledger.Total, topology.Capacity{8})
+		snap.Ledger.Total = append(snap.Ledger.Total, topology.Capacity{8})
 	}
 	var err error
-	w.Ledger.Tree, err = topology.NewTree([]topology.Level{{Name: "rack", Key: "test/rack", Weight: 100}}, nodes)
+	snap.Ledger.Tree, err = topology.NewTree([]topology.Level{{Name: "rack", Key: "test/rack", Weight: 100}}, nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, u := range units {
 		if i%4 == 3 {
-			w.Ledger.Free[i] = topology.Capacity{8}
+			snap.Ledger.Free[i] = topology.Capacity{8}
 			continue
 		}
-		u.Preemptible, u.End = false, contention.End{At: w.Now + 2*hour, Certainty: contention.Certain}
-		w.Running.Add(u)
+		u.Preemptible, u.End = false, contention.End{At: snap.Now + 2*hour, Certainty: contention.Certain}
+		snap.Running.Add(u)
 	}
 	policy := contention.DefaultPolicy()
 	policy.MaxLeases = 1 // more entities that may have one would be tried for it
 	m := contention.New(policy)
 	for i, d := range disciplines {
-		e := gangOf(w, 2)
+		e := gangOf(snap, 2)
 		e.ID = []contention.ID{"first", "second"}[i]
-		e.Order.Name, e.Order.Priority, e.Order.Since = string(e.ID), 0, time.Unix(w.Now+int64(i), 0)
+		e.Order.Name, e.Order.Priority, e.Order.Since = string(e.ID), 0, time.Unix(snap.Now+int64(i), 0)
 		e.RunTime, e.Discipline = hour, d
 		m.Add(e)
 	}
 	for id, ok := m.Next(); ok; id, ok = m.Next() {
-		if placed(m.Turn(id, w)) {
+		if placed(m.Turn(id, snap)) {
 			return id
 		}
 	}

@@ -9,8 +9,8 @@ import (
 // turn is one evaluation of one entity.
 type turn struct {
 	*Machine
-	w *World
-	s *spot
+	snap *Snapshot
+	s    *spot
 	// binding are the leases that bind the entity, earlier all of earlier entities.
 	binding, earlier []*Lease
 	out              []Action
@@ -18,8 +18,8 @@ type turn struct {
 
 // Turn evaluates an entity: it is placed, preempts, gets or retains a lease, or waits. An entity that is not in the
 // queue has no turn.
-func (m *Machine) Turn(id ID, w *World) []Action {
-	out := m.Observe(w)
+func (m *Machine) Turn(id ID, snap *Snapshot) []Action {
+	out := m.Observe(snap)
 	s := m.queue.spots[id]
 	if s == nil {
 		return out
@@ -28,7 +28,7 @@ func (m *Machine) Turn(id ID, w *World) []Action {
 		l.dirty = false
 	}
 	t := &turn{
-		Machine: m, w: w, s: s, binding: m.binding(&s.Entity, w.Now), earlier: m.earlier(&s.Entity), out: out,
+		Machine: m, snap: snap, s: s, binding: m.binding(&s.Entity, snap.Now), earlier: m.earlier(&s.Entity), out: out,
 	}
 	for _, l := range t.earlier { // their turn of this round is over
 		l.allowed, l.hopes = false, false
@@ -45,11 +45,11 @@ func (t *turn) emit(actions ...Action) { t.out = append(t.out, actions...) }
 
 // wait ends the turn with a reason.
 func (t *turn) wait(reason Wait) {
-	if l := t.s.lane; l.unpaid > t.w.Now {
+	if l := t.s.lane; l.unpaid > t.snap.Now {
 		unpaid := l.balance
 		reason.Unpaid = &unpaid
 	}
-	if level := t.within(t.w, &t.s.Entity); level != t.s.Ask.Gang.Required {
+	if level := t.within(t.snap, &t.s.Entity); level != t.s.Ask.Gang.Required {
 		reason.Together = level
 	}
 	t.s.reason = reason
@@ -62,7 +62,7 @@ func (t *turn) decide() {
 	if t.heldUp() {
 		return
 	}
-	own := t.w.placer().Place(t.w.Ledger, t.ask(t.w, e))
+	own := t.snap.placer().Place(t.snap.Ledger, t.ask(t.snap, e))
 	if own.Refusal != nil && t.startsSmall() {
 		return
 	}
@@ -128,12 +128,12 @@ func (t *turn) place(own Answer) []*Lease {
 		return nil
 	}
 	if !t.lacksBeside() {
-		left := t.beside(t.w, t.binding)
+		left := t.beside(t.snap, t.binding)
 		if covers(left.Free, holdsOf(own.Gang, own.Placement)) {
 			t.start(own)
 			return nil
 		}
-		other := t.w.placer().Place(left, t.ask(t.w, &t.s.Entity))
+		other := t.snap.placer().Place(left, t.ask(t.snap, &t.s.Entity))
 		left.Discard()
 		if other.Refusal == nil {
 			t.start(other)
@@ -169,7 +169,7 @@ func (t *turn) bar(leases []*Lease) {
 func (t *turn) start(a Answer) {
 	passed := touching(t.earlier, a.Placement.Nodes)
 	for _, l := range passed {
-		if !l.Open && t.endsBefore(&t.s.Entity, l, t.w.Now) {
+		if !l.Open && t.endsBefore(&t.s.Entity, l, t.snap.Now) {
 			l.Risk += t.s.Overrun
 		}
 	}
@@ -183,7 +183,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if l.Reason != Head || !l.Firm {
 		return false
 	}
-	ask, ok := t.w.owner(l)
+	ask, ok := t.snap.owner(l)
 	if !ok {
 		return false
 	}
@@ -193,21 +193,21 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	}
 	asks := owner.Entity
 	asks.Ask = ask // in these coordinates
-	ask = t.ask(t.w, &asks)
+	ask = t.ask(t.snap, &asks)
 	patient := owner.Entity
 	patient.NeverPreempts = true
-	ends := until(t.firmEnds(t.w, &patient), l.Instant)
+	ends := until(t.firmEnds(t.snap, &patient), l.Instant)
 	if !t.spares(l, ask, own, t.before(&patient), ends) {
 		return false
 	}
-	then := *t.w
+	then := *t.snap
 	then.Ledger = t.taken(own)
 	defer then.Ledger.Discard()
 	next, ok := t.reserveBy(&then, &patient, ask, ends)
 	if !ok || !next.Firm || next.Instant > l.Instant {
 		return false
 	}
-	l.take(next, t.w.Now)
+	l.take(next, t.snap.Now)
 	t.vacated(l)
 	t.watch(l)
 	l.clears = None // its owner evicts no unit there
@@ -221,7 +221,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 // taken returns the ledger after the entity has taken its best place. It holds until the next call.
 func (t *turn) taken(own Answer) topology.Ledger {
 	out := &t.scratch.taken
-	out.begin(t.w.Ledger.Free, own.Placement.Nodes)
+	out.begin(t.snap.Ledger.Free, own.Placement.Nodes)
 	for rank, node := range own.Placement.Nodes {
 		m := own.Gang.Members[rank]
 		if m.Placed {
@@ -232,7 +232,7 @@ func (t *turn) taken(own Answer) topology.Ledger {
 			left[r] -= at(own.Gang.Shapes[m.Shape].Demand, r)
 		}
 	}
-	return t.w.Ledger.Differing(out.free, out.nodes)
+	return t.snap.Ledger.Differing(out.free, out.nodes)
 }
 
 // drop releases the entity's own lease, if it waits for one.
@@ -276,9 +276,20 @@ func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Do
 	e := &t.s.Entity
 	discipline := t.policy.discipline(e)
 	l := &Lease{
-		Owner: e.ID, Order: e.Order, Reason: reason, Within: within,
-		Expiry: None, Accelerators: e.Accelerators, ask: e.Ask, discipline: discipline, preempts: t.policy.insists(e),
-		evaluated: t.w.Now, Since: t.w.Now, recheck: None, clears: None, Budget: discipline.newBudget(e.Accelerators),
+		Owner:        e.ID,
+		Order:        e.Order,
+		Reason:       reason,
+		Within:       within,
+		Expiry:       None,
+		Accelerators: e.Accelerators,
+		ask:          e.Ask,
+		discipline:   discipline,
+		preempts:     t.policy.insists(e),
+		evaluated:    t.snap.Now,
+		Since:        t.snap.Now,
+		recheck:      None,
+		clears:       None,
+		Budget:       discipline.newBudget(e.Accelerators),
 	}
 	l.settle(holds)
 	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {

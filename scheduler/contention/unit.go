@@ -77,7 +77,7 @@ type Unit struct {
 
 // Covered is the number of members of a unit that a disruption budget covers.
 type Covered struct {
-	// Budget indexes World.Budgets.
+	// Budget indexes Snapshot.Budgets.
 	Budget  int
 	Members int
 }

@@ -35,9 +35,9 @@ func (m *Machine) Freed(nodes []int) {
 	}
 }
 
-// Ended reports that a unit has left its nodes; the next World must not contain it. Leases on these nodes, and leases
-// that may gain from the end, are evaluated again. A unit that ends when expected gives a firm lease elsewhere no
-// earlier place.
+// Ended reports that a unit has left its nodes; the next snapshot must not contain it. Leases on these nodes, and
+// leases that may gain from the end, are evaluated again. A unit that ends when expected gives a firm lease elsewhere
+// no earlier place.
 func (m *Machine) Ended(u *Unit, now int64) {
 	m.advance(now)
 	nodes := nodesOf(u.Holds)
@@ -173,10 +173,10 @@ func (m *Machine) mayGain(l *Lease, u *Unit) bool {
 }
 
 // recount updates the deficits of full lanes and of leases, on the nodes on which something has changed.
-func (m *Machine) recount(w *World) {
+func (m *Machine) recount(snap *Snapshot) {
 	slices.Sort(m.touched)
 	for _, node := range slices.Compact(m.touched) {
-		if node < 0 || node >= w.Ledger.Len() {
+		if node < 0 || node >= snap.Ledger.Len() {
 			continue
 		}
 		for _, l := range m.queue.lanes {
@@ -184,13 +184,13 @@ func (m *Machine) recount(w *World) {
 				continue
 			}
 			if l.full {
-				l.lacks.recount(w, node)
+				l.lacks.recount(snap, node)
 			}
-			l.beside.recount(w, node)
+			l.beside.recount(snap, node)
 		}
 		for _, l := range m.leases {
-			l.lacks.recount(w, node)
-			l.spare.recount(w, node)
+			l.lacks.recount(snap, node)
+			l.spare.recount(snap, node)
 		}
 	}
 	m.touched = m.touched[:0]
@@ -212,10 +212,10 @@ func (l *Lease) soonest() int64 {
 
 // drift brings the instants up to date that rest on guesses, of leases that are not evaluated although units have ended. A guess is that of
 // the end, not of the next evaluation: nothing else has changed since then, and guesses grow.
-func (m *Machine) drift(w *World) []Action {
+func (m *Machine) drift(snap *Snapshot) []Action {
 	var out []Action
-	then := *w
-	then.Now = min(w.Now, m.ended)
+	then := *snap
+	then.Now = min(snap.Now, m.ended)
 	for _, l := range m.leases {
 		owner := m.queue.spots[l.Owner]
 		if !l.drifts || l.dirty || l.Open || owner == nil {
@@ -223,7 +223,7 @@ func (m *Machine) drift(w *World) []Action {
 			continue
 		}
 		l.drifts = false
-		t := &turn{Machine: m, w: &then, s: owner, earlier: m.earlier(&owner.Entity)}
+		t := &turn{Machine: m, snap: &then, s: owner, earlier: m.earlier(&owner.Entity)}
 		next, ok := t.look(&then, &owner.Entity, l.Holds, l.needs)
 		if !ok {
 			l.dirty = true
@@ -253,36 +253,37 @@ func (m *Machine) wakeSkipped(first *Lease) {
 // lacks counts the deficit of an entity that does not fit, after the departure of all units that it may evict.
 func (t *turn) lacks() {
 	e, d := &t.s.Entity, &t.s.lane.lacks
-	evicts := t.policy.evicts(e) && t.s.lane.unpaid <= t.w.Now
-	if d.known && d.evicts == evicts && t.w.Now < d.counted+t.policy.MinRemaining { // counted for an entity before it
-		d.at, d.until = t.w.Now, t.w.Now
+	evicts := t.policy.evicts(e) && t.s.lane.unpaid <= t.snap.Now
+	if d.known && d.evicts == evicts &&
+		t.snap.Now < d.counted+t.policy.MinRemaining { // counted for an entity before it
+		d.at, d.until = t.snap.Now, t.snap.Now
 		return
 	}
 	var gone []topology.Running
 	if d.evicts = evicts; evicts {
 		gone = t.scratch.gone[:0]
-		for _, u := range t.w.Running.Preemptible(e.Order.Priority) {
+		for _, u := range t.snap.Running.Preemptible(e.Order.Priority) {
 			gone = append(gone, topology.Running{Holds: u.Holds})
 		}
 		t.scratch.gone = gone
 	}
-	d.priority, d.until = e.Order.Priority, t.w.Now
-	d.count(t.Machine, t.w, t.ask(t.w, e), gone)
+	d.priority, d.until = e.Order.Priority, t.snap.Now
+	d.count(t.Machine, t.snap, t.ask(t.snap, e), gone)
 }
 
 // lacksBeside reports whether the entity is known not to fit beside the leases that bind it.
 func (t *turn) lacksBeside() bool {
 	d := &t.s.lane.beside
-	return !t.policy.uncounted && d.holds(t.binding) && t.w.Now < d.at+t.policy.MinRemaining
+	return !t.policy.uncounted && d.holds(t.binding) && t.snap.Now < d.at+t.policy.MinRemaining
 }
 
 // countBeside counts the entity's deficit in the capacity left beside the leases that bind it.
 func (t *turn) countBeside(left topology.Ledger) {
-	d, w := &t.s.lane.beside, *t.w
-	w.Ledger = left
-	d.evicts, d.until = false, t.w.Now
+	d, snap := &t.s.lane.beside, *t.snap
+	snap.Ledger = left
+	d.evicts, d.until = false, t.snap.Now
 	d.binds(t.binding)
-	d.count(t.Machine, &w, t.ask(t.w, &t.s.Entity), nil)
+	d.count(t.Machine, &snap, t.ask(t.snap, &t.s.Entity), nil)
 }
 
 // lacksEarlier counts the deficit of a lease's owner for an earlier place; of an open lease, for a place that rests on
@@ -297,12 +298,12 @@ func (t *turn) lacksEarlier(l *Lease) {
 	if l.Open {
 		instant, owed = None, nil
 	}
-	if d.known && d.until >= instant && t.w.Now < d.at+t.policy.MinRemaining {
+	if d.known && d.until >= instant && t.snap.Now < d.at+t.policy.MinRemaining {
 		return
 	}
 	d.owed = append(d.owed[:0], owed...)
 	d.priority, d.evicts, d.until = e.Order.Priority, t.policy.insists(e), instant
-	d.count(t.Machine, t.w, t.ask(t.w, e), until(t.firmEnds(t.w, e), instant))
+	d.count(t.Machine, t.snap, t.ask(t.snap, e), until(t.firmEnds(t.snap, e), instant))
 }
 
 // vacated forgets what later leases lack or spare beside a lease: it has left its place. Those that hoped for it are
@@ -340,9 +341,9 @@ func (m *Machine) forgetRooms() {
 func (t *turn) watch(l *Lease) {
 	l.overdue = None
 	for _, node := range l.Nodes {
-		for _, u := range t.w.Running.On(node) {
-			l.overrun(u, t.w.Now)
-			if timed := u.End.Certainty != Unknown && u.End.Certainty != Never; timed && u.End.At > t.w.Now {
+		for _, u := range t.snap.Running.On(node) {
+			l.overrun(u, t.snap.Now)
+			if timed := u.End.Certainty != Unknown && u.End.Certainty != Never; timed && u.End.At > t.snap.Now {
 				l.overdue = min(l.overdue, u.End.At)
 			}
 		}

@@ -38,7 +38,7 @@ func BenchmarkMachine_Ended(b *testing.B) {
 // busyFleet is a full fleet, and the machine that is driven.
 type busyFleet struct {
 	machine *contention.Machine
-	world   *contention.World
+	snap    *contention.Snapshot
 	units   []*contention.Unit
 	draw    *rand.Rand
 	// number counts the units and gangs, turns the evaluations.
@@ -66,12 +66,12 @@ func fill(b *testing.B, nodes int, policy contention.Policy) *busyFleet {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := &busyFleet{machine: contention.New(policy), draw: rand.New(rand.NewPCG(1, 2)), world: &contention.World{
+	f := &busyFleet{machine: contention.New(policy), draw: rand.New(rand.NewPCG(1, 2)), snap: &contention.Snapshot{
 		Now: benchStart, Running: &contention.Units{}, Accelerators: []int{0}, Fleet: int64(nodes) * benchGPUs,
 		Ledger: topology.Ledger{Tree: tree, Free: make([]topology.Capacity, nodes)},
 	}}
 	for node := range nodes {
-		f.world.Ledger.Free[node] = topology.Capacity{0}
+		f.snap.Ledger.Free[node] = topology.Capacity{0}
 		for left := int64(benchGPUs); left > 0; {
 			gpus := min(left, 1+f.draw.Int64N(benchGPUs))
 			left -= gpus
@@ -103,10 +103,10 @@ func (f *busyFleet) run(holds []topology.Held, since int64) {
 		),
 		Holds:        holds,
 		Accelerators: gpus,
-		Started:      f.world.Now + since,
+		Started:      f.snap.Now + since,
 	}
 	f.units = append(f.units, u)
-	f.world.Running.Add(u)
+	f.snap.Running.Add(u)
 }
 
 // wait puts a gang into the queue: a lane has gangs of as many members, with as many GPUs each, and half of the lanes need a clique.
@@ -130,19 +130,19 @@ func (f *busyFleet) wait(lane, members int, gpus int64, required string) {
 // end ends a unit, evaluates the candidates, and fills the place again.
 func (f *busyFleet) end() {
 	f.passed++
-	f.world.Now = benchStart + f.passed*benchRuns/int64(len(f.units))
+	f.snap.Now = benchStart + f.passed*benchRuns/int64(len(f.units))
 	i := f.draw.IntN(len(f.units))
 	u := f.units[i]
 	f.units[i] = f.units[len(f.units)-1]
 	f.units = f.units[:len(f.units)-1]
-	f.world.Running.Remove(u.ID)
+	f.snap.Running.Remove(u.ID)
 	for _, h := range u.Holds {
-		f.world.Ledger.Free[h.Node][0] += h.Demand[0]
+		f.snap.Ledger.Free[h.Node][0] += h.Demand[0]
 	}
-	f.machine.Ended(u, f.world.Now)
+	f.machine.Ended(u, f.snap.Now)
 	f.round()
 	for _, h := range u.Holds {
-		if free := f.world.Ledger.Free[h.Node]; free[0] > 0 {
+		if free := f.snap.Ledger.Free[h.Node]; free[0] > 0 {
 			f.run([]topology.Held{{Node: h.Node, Demand: topology.Capacity{free[0]}}}, 0)
 			free[0] = 0
 			f.machine.Taken([]int{h.Node})
@@ -156,13 +156,13 @@ func (f *busyFleet) round() {
 	for {
 		for id, ok := f.machine.Next(); ok; id, ok = f.machine.Next() {
 			f.turns++
-			for _, a := range f.machine.Turn(id, f.world) {
+			for _, a := range f.machine.Turn(id, f.snap) {
 				if placed, is := a.(contention.Placed); is {
 					f.start(placed)
 				}
 			}
 		}
-		f.machine.Settle(f.world)
+		f.machine.Settle(f.snap)
 		if _, more := f.machine.Next(); !more {
 			return
 		}
@@ -174,10 +174,10 @@ func (f *busyFleet) start(a contention.Placed) {
 	for rank, node := range a.Placement.Nodes {
 		demand := a.Gang.Shapes[a.Gang.Members[rank].Shape].Demand
 		holds = append(holds, topology.Held{Node: node, Demand: demand})
-		f.world.Ledger.Free[node][0] -= demand[0]
+		f.snap.Ledger.Free[node][0] -= demand[0]
 	}
 	f.run(holds, 0)
-	f.machine.Started(a.ID, a.Placement.Nodes, f.world.Now)
+	f.machine.Started(a.ID, a.Placement.Nodes, f.snap.Now)
 	var lane int
 	if _, err := fmt.Sscanf(string(a.ID), "g%d-", &lane); err == nil {
 		f.wait(lane, benchClique, benchGPUs, "clique")

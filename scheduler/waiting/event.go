@@ -52,7 +52,7 @@ type vacancy struct {
 	node int
 }
 
-// unitOf returns the unit of a pod as of the last World, or as it started since.
+// unitOf returns the unit of a pod as of the last snapshot, or as it started since.
 func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
 	if q.seen.units == nil {
 		return nil
@@ -284,12 +284,12 @@ func (q *Queue) Hold(x *Question, reason contention.Reason, holds []topology.Hel
 	defer q.mu.Unlock()
 	q.events++
 	now := q.clock.Clock.Now()
-	w, e := q.world(x, now), q.entity(x, now)
+	snap, e := q.snapshot(x, now), q.entity(x, now)
 	l := contention.Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Accelerators: e.Accelerators,
 		Expiry: now.Add(expiry).Unix(), Sweep: e.Sweep,
 	}
-	for _, action := range q.machine.HoldIn(&w, l) {
+	for _, action := range q.machine.HoldIn(&snap, l) {
 		q.act(x, action)
 	}
 	q.recheck(l.Expiry)

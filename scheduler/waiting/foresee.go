@@ -7,21 +7,21 @@ import (
 )
 
 // foresee has the start of an entity forecast that has to wait: not that of members that join others.
-func (q *Queue) foresee(x *Question, w *contention.World) {
+func (q *Queue) foresee(x *Question, snap *contention.Snapshot) {
 	if q.learner == nil || x.leavesPreemption() || len(x.Running) > 0 {
 		return
 	}
-	q.learner.Foresee(x.id(), func() runtimes.Sight { return q.sight(x, w) })
+	q.learner.Foresee(x.id(), func() runtimes.Sight { return q.sight(x, snap) })
 }
 
 // sight returns the queue as a waiting entity sees it.
-func (q *Queue) sight(x *Question, w *contention.World) runtimes.Sight {
+func (q *Queue) sight(x *Question, snap *contention.Snapshot) runtimes.Sight {
 	out := runtimes.Sight{
-		Accelerators: x.Accelerators, Running: w.Running.All(),
+		Accelerators: x.Accelerators, Running: snap.Running.All(),
 		Peers: forecast.Peers(x.Waiting[0].Namespace, orderOf(x.Group, x.Waiting[0]).Priority),
 	}
-	for _, free := range w.Ledger.Free {
-		for _, i := range w.Accelerators {
+	for _, free := range snap.Ledger.Free {
+		for _, i := range snap.Accelerators {
 			if i < len(free) {
 				out.Free += free[i]
 			}
@@ -35,7 +35,7 @@ func (q *Queue) sight(x *Question, w *contention.World) runtimes.Sight {
 		}
 		e, _ := q.machine.Entity(id)
 		if e.Accelerators == out.Accelerators {
-			out.Oldest = max(out.Oldest, w.Now-e.Order.Since.Unix())
+			out.Oldest = max(out.Oldest, snap.Now-e.Order.Since.Unix())
 		}
 		if before {
 			out.Ahead = append(out.Ahead, runtimes.Ahead{ID: id, Accelerators: e.Accelerators})

@@ -72,10 +72,10 @@ func (q *Queue) Guard(x *Question) *Guard {
 	if !q.machine.Binds(e, now.Unix()) {
 		return nil
 	}
-	w := q.world(x, now)
+	snap := q.snapshot(x, now)
 	g := &Guard{left: make(map[string]leftover), resources: x.View.Resources()}
 	claimed := q.atlas.claimed()
-	for node, free := range q.machine.Guard(e, &w) {
+	for node, free := range q.machine.Guard(e, &snap) {
 		name := x.View.Tree.Node(node)
 		g.left[name] = leftover{free: free, claimed: claimed[name]}
 	}

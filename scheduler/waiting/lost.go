@@ -88,7 +88,7 @@ func (p *place) leave(pod *corev1.Pod, now time.Time) {
 	p.kept = p.kept.Add(s.left, s.used)
 }
 
-// wasWhole reports whether the gang of a pod has been whole: its group says so, or, if that was not written yet, the last World.
+// wasWhole reports whether the gang of a pod has been whole: its group says so, or, if that was not written yet, the last snapshot.
 func (q *Queue) wasWhole(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
 	if meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled) {
 		return true

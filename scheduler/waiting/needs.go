@@ -94,13 +94,13 @@ func (q *Queue) Move(x *Question) (topology.Placement, bool) {
 	defer q.mu.Unlock()
 	q.events++
 	now := q.clock.Clock.Now()
-	w, e := q.world(x, now), q.entity(x, now)
+	snap, e := q.snapshot(x, now), q.entity(x, now)
 	whole := contention.Ask{Gang: x.Choices[0].Gang, Needed: x.Needed() + len(x.Running)}
 	whole.Gang.Members = slices.Clone(whole.Gang.Members)
 	for i := range whole.Gang.Members {
 		whole.Gang.Members[i].Placed, whole.Gang.Members[i].Node = false, 0
 	}
-	to, ok := q.machine.Whole(e, whole, &w)
+	to, ok := q.machine.Whole(e, whole, &snap)
 	if !ok {
 		return to, false
 	}
@@ -116,7 +116,7 @@ func (q *Queue) Move(x *Question) (topology.Placement, bool) {
 		shape := whole.Gang.Shapes[whole.Gang.Members[rank].Shape]
 		l.Holds = append(l.Holds, topology.Held{Node: node, Demand: shape.Demand})
 	}
-	for _, action := range q.machine.HoldIn(&w, l) {
+	for _, action := range q.machine.HoldIn(&snap, l) {
 		q.act(x, action)
 	}
 	q.recheck(l.Expiry)

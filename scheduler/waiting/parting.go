@@ -47,7 +47,7 @@ func (q *Queue) parting() bool {
 	return some
 }
 
-// leftAll reports whether a unit has left all nodes that it had in the last World.
+// leftAll reports whether a unit has left all nodes that it had in the last snapshot.
 func (q *Queue) leftAll(of *contention.Unit) bool {
 	for _, h := range of.Holds {
 		if !q.vacated[vacancy{of.ID, h.Node}] {

@@ -204,9 +204,9 @@ func (x *Question) coordinates() coordinates {
 // claims reports whether columns stand for devices.
 func (x *Question) claims() bool { return len(x.Choices[0].Demands()) > 0 }
 
-// world returns the values that one evaluation reads, except for the places of leases.
-func (x *Question) world(fleet Fleet, now time.Time) contention.World {
-	w := contention.World{
+// snapshot returns the values that one evaluation reads, except for the places of leases.
+func (x *Question) snapshot(fleet Fleet, now time.Time) contention.Snapshot {
+	snap := contention.Snapshot{
 		Now:         now.Unix(),
 		Ledger:      x.Choices[0].Ledger,
 		Running:     fleet.Units,
@@ -214,21 +214,21 @@ func (x *Question) world(fleet Fleet, now time.Time) contention.World {
 		Coordinates: x.coordinates(),
 	}
 	if len(x.Choices) > 1 {
-		w.Placer = choices{x.Choices}
+		snap.Placer = choices{x.Choices}
 	}
 	for i, name := range x.View.Resources() {
 		if slices.Contains(x.Kinds, name) {
-			w.Accelerators = append(w.Accelerators, i)
+			snap.Accelerators = append(snap.Accelerators, i)
 		}
 	}
 	for _, total := range x.View.Total {
-		for _, i := range w.Accelerators {
+		for _, i := range snap.Accelerators {
 			if i < len(total) {
-				w.Fleet += total[i]
+				snap.Fleet += total[i]
 			}
 		}
 	}
-	return w
+	return snap
 }
 
 // choices is the Placer of a question with several answers: devices that all members share are in one place or another.

@@ -18,7 +18,7 @@ type Queue struct {
 	mu      sync.Mutex
 	machine *contention.Machine
 	clock   timing.Timing
-	// seen is the last World, with which events are translated.
+	// seen is the last snapshot, with which events are translated.
 	seen  seen
 	atlas atlas
 	// reader computes losses, nil before the plugins are made.
@@ -31,9 +31,9 @@ type Queue struct {
 	asked  *Question
 	// decided is the decision about an entity in the cycle of another one, nil for none.
 	decided *decided
-	// begun are the units that started since the last World.
+	// begun are the units that started since the last snapshot.
 	begun map[contention.ID]*contention.Unit
-	// vacated are the nodes that units have left since the last World, in its numbers.
+	// vacated are the nodes that units have left since the last snapshot, in its numbers.
 	vacated map[vacancy]bool
 	// partings are the units that have left some of their nodes only.
 	partings partings
@@ -62,7 +62,7 @@ type Queue struct {
 	disciplines map[string]contention.Discipline
 }
 
-// seen is the queue's record of its last World.
+// seen is the queue's record of its last snapshot.
 type seen struct {
 	tree  *topology.Tree
 	units *contention.Units
@@ -117,14 +117,14 @@ func (q *Queue) Turn(x *Question) Outcome {
 		// It was called, and is not expected any more: an evaluation now would move leases that rest on guesses.
 		q.waker.evaluated(id)
 		if !q.round.IsZero() && !q.goesOn() {
-			w := q.world(x, q.clock.Clock.Now())
-			q.settle(&w)
+			snap := q.snapshot(x, q.clock.Clock.Now())
+			q.settle(&snap)
 		}
 		reason, _ := q.machine.Reason(id)
 		return Outcome{Wait: reason, Lease: q.lease(id)}
 	}
 	now := q.clock.Clock.Now()
-	w := q.world(x, now)
+	snap := q.snapshot(x, now)
 	e := q.adds(x, now)
 	if q.defers(e.ID) {
 		q.soon()
@@ -132,14 +132,14 @@ func (q *Queue) Turn(x *Question) Outcome {
 	}
 	if !q.machine.Candidate(e.ID) {
 		if !q.goesOn() {
-			q.settle(&w)
+			q.settle(&snap)
 		}
 		reason, _ := q.machine.Reason(e.ID)
 		return Outcome{Wait: reason, Lease: q.lease(e.ID)}
 	}
 	q.events++
-	out := q.evaluate(x, e.ID, &w)
-	q.conclude(x, &out, &w)
+	out := q.evaluate(x, e.ID, &snap)
+	q.conclude(x, &out, &snap)
 	if _, more := q.machine.Next(); more {
 		q.soon()
 	}
@@ -159,9 +159,9 @@ func (q *Queue) adds(x *Question, now time.Time) contention.Entity {
 }
 
 // evaluate has the machine evaluate an entity.
-func (q *Queue) evaluate(x *Question, id contention.ID, w *contention.World) Outcome {
+func (q *Queue) evaluate(x *Question, id contention.ID, snap *contention.Snapshot) Outcome {
 	out := Outcome{}
-	for _, action := range q.machine.Turn(id, w) {
+	for _, action := range q.machine.Turn(id, snap) {
 		q.act(x, action)
 		switch a := action.(type) {
 		case contention.Placed:
@@ -176,15 +176,15 @@ func (q *Queue) evaluate(x *Question, id contention.ID, w *contention.World) Out
 }
 
 // conclude ends the round if the evaluation was its last.
-func (q *Queue) conclude(x *Question, out *Outcome, w *contention.World) {
+func (q *Queue) conclude(x *Question, out *Outcome, snap *contention.Snapshot) {
 	if out.Placed != nil { // the round ends when it has started
 		q.placed, q.asked = out.Placed, x
 	} else if !q.goesOn() {
-		q.settle(w)
+		q.settle(snap)
 	}
 	out.Lease = q.lease(x.id())
 	if out.Placed == nil {
-		q.foresee(x, w)
+		q.foresee(x, snap)
 	}
 	if q.departed.shown(x.View) || x.Lags {
 		q.remind(&q.waker.lagging, lag)
@@ -201,9 +201,9 @@ func (q *Queue) goesOn() bool {
 }
 
 // settle ends the round.
-func (q *Queue) settle(w *contention.World) {
+func (q *Queue) settle(snap *contention.Snapshot) {
 	q.round = time.Time{}
-	for _, action := range q.machine.Settle(w) {
+	for _, action := range q.machine.Settle(snap) {
 		q.act(nil, action)
 	}
 	q.remindIfCandidates()
@@ -236,19 +236,19 @@ func expected(l *contention.Lease) time.Time {
 	return time.Unix(l.Instant, 0)
 }
 
-// world returns the values that an evaluation of the question reads.
-func (q *Queue) world(x *Question, now time.Time) contention.World {
+// snapshot returns the values that an evaluation of the question reads.
+func (q *Queue) snapshot(x *Question, now time.Time) contention.Snapshot {
 	fleet := x.Fleet()
-	w := x.world(fleet, now)
-	w.Held = func(l *contention.Lease) []topology.Held { return q.atlas.held(x, l.Owner) }
-	w.Owner = func(l *contention.Lease) (contention.Ask, bool) { return q.atlas.owner(x, l.Owner) }
-	w.Away = func(node int) (int64, bool) { return q.away(x, node) }
+	snap := x.snapshot(fleet, now)
+	snap.Held = func(l *contention.Lease) []topology.Held { return q.atlas.held(x, l.Owner) }
+	snap.Owner = func(l *contention.Lease) (contention.Ask, bool) { return q.atlas.owner(x, l.Owner) }
+	snap.Away = func(node int) (int64, bool) { return q.away(x, node) }
 	q.labels.asks(x)
 	q.markEvicted(fleet.Units, now)
 	clear(q.begun)
 	clear(q.vacated)
 	q.seen = seen{tree: x.View.Tree, units: fleet.Units}
-	return w
+	return snap
 }
 
 // dropRefused removes the entity that was placed last and did not start: the framework's filters know something that
@@ -287,8 +287,8 @@ func (q *Queue) Trial(x *Question) contention.Answer {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.clock.Clock.Now()
-	w := q.world(x, now)
-	return q.machine.Trial(q.entity(x, now), &w)
+	snap := q.snapshot(x, now)
+	return q.machine.Trial(q.entity(x, now), &snap)
 }
 
 // Remove takes an entity out that is not ready any more.

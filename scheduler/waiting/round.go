@@ -58,20 +58,20 @@ func (q *Queue) Following(before *contention.Order) (contention.ID, bool) {
 func (q *Queue) Consider(x *Question) (Outcome, bool) {
 	q.mu.Lock()
 	now := q.clock.Clock.Now()
-	w, back := q.world(x, now), q.waker.back[x.id()]
+	snap, back := q.snapshot(x, now), q.waker.back[x.id()]
 	e := q.adds(x, now)
 	q.waker.back[e.ID] = back // this is no attempt
 	q.events++
 	if !q.machine.Candidate(e.ID) { // its question has changed, and an earlier entity that asks the same does not fit
 		out := Outcome{}
 		out.Wait, _ = q.machine.Reason(e.ID)
-		q.conclude(x, &out, &w)
+		q.conclude(x, &out, &snap)
 		q.mu.Unlock()
 		return out, true
 	}
-	out := q.evaluate(x, e.ID, &w)
+	out := q.evaluate(x, e.ID, &snap)
 	if out.Placed == nil && len(out.Preempted) == 0 {
-		q.conclude(x, &out, &w)
+		q.conclude(x, &out, &snap)
 		q.count()
 		q.mu.Unlock()
 		return out, true
@@ -96,8 +96,8 @@ func (q *Queue) take(x *Question) (Outcome, bool) {
 	}
 	q.decided = nil
 	q.waker.evaluated(d.id)
-	w := q.world(x, q.clock.Clock.Now())
-	q.conclude(x, &d.out, &w)
+	snap := q.snapshot(x, q.clock.Clock.Now())
+	q.conclude(x, &d.out, &snap)
 	if _, more := q.machine.Next(); more && d.out.Placed == nil {
 		q.soon()
 	}

@@ -40,15 +40,15 @@ func (q *Queue) Refused(x *Question) *Needs {
 	defer q.mu.Unlock()
 	q.events++
 	now := q.clock.Clock.Now()
-	w := q.world(x, now)
+	snap := q.snapshot(x, now)
 	e := q.adds(x, now)
 	if !q.machine.Candidate(e.ID) {
 		q.count()
 		reason, _ := q.machine.Reason(e.ID)
 		return q.needs(x, Outcome{Wait: reason, Lease: q.lease(e.ID)})
 	}
-	out := q.evaluate(x, e.ID, &w)
-	q.conclude(x, &out, &w)
+	out := q.evaluate(x, e.ID, &snap)
+	q.conclude(x, &out, &snap)
 	if out.Placed != nil {
 		q.placed = nil
 		for _, action := range q.machine.Remove(e.ID, q.now()) {

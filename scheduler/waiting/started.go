@@ -47,23 +47,23 @@ func (q *Queue) begin() {
 	e := q.entity(x, now)
 	q.placed, q.asked = nil, nil
 	u := q.unitThatStarts(x, e, placed, now)
-	defer func() { q.begun[e.ID] = u }() // the World does not have it yet
+	defer func() { q.begun[e.ID] = u }() // the snapshot does not have it yet
 	if surplus, ok := surplusOf(e, placed); ok {
 		surplus.Question = q.question(x, surplus.Ask.Gang)
 		surplus.Order.Grows = snapshot.IsElastic(x.Group)
 		q.machine.Add(surplus)
 	}
 	if !q.goesOn() {
-		w := q.world(x, now)
-		w.Ledger = w.Ledger.Beside(placed.Gang, placed.Placement)
-		joined := w.Running.Get(u.ID)
-		w.Running.Add(u)
-		q.settle(&w)
-		w.Running.Remove(u.ID) // the set is the view's
+		snap := q.snapshot(x, now)
+		snap.Ledger = snap.Ledger.Beside(placed.Gang, placed.Placement)
+		joined := snap.Running.Get(u.ID)
+		snap.Running.Add(u)
+		q.settle(&snap)
+		snap.Running.Remove(u.ID) // the set is the view's
 		if joined != nil {
-			w.Running.Add(joined)
+			snap.Running.Add(joined)
 		}
-		w.Ledger.Discard()
+		snap.Ledger.Discard()
 	}
 }
 

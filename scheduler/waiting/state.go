@@ -84,7 +84,7 @@ func (q *Queue) Restore(s State) {
 				p.seats = append(p.seats, seat{node: node, takes: of.Takes, unknown: of.Claims})
 			}
 		}
-		l.Holds = make([]topology.Held, len(p.seats)) // the first World translates the places
+		l.Holds = make([]topology.Held, len(p.seats)) // the first snapshot translates the places
 	}
 	q.machine.Restore(s.Machine, q.now())
 	for _, action := range q.machine.Pass(q.now()) {

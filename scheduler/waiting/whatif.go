@@ -54,6 +54,6 @@ func (q *Queue) Seats(owner contention.ID) []string {
 func (q *Queue) Awaited(x *Question) []contention.Expectation {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := q.world(x, q.clock.Clock.Now())
-	return q.machine.Awaited(x.id(), &w)
+	snap := q.snapshot(x, q.clock.Clock.Now())
+	return q.machine.Awaited(x.id(), &snap)
 }

@@ -286,7 +286,7 @@ func (p *Player) checkConserved(e contention.Entity) {
 	for node := range ledger.Len() {
 		ledger.Free = append(ledger.Free, p.left(e, node))
 	}
-	if answer := contention.Place(ledger, p.machine.Asks(e, p.world())); answer.Refusal == nil {
+	if answer := contention.Place(ledger, p.machine.Asks(e, p.snapshot())); answer.Refusal == nil {
 		p.fail("%s waits and fits on %s", e.ID, ranges(answer.Placement.Nodes))
 	}
 }

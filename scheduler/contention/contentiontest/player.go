@@ -208,7 +208,7 @@ func (p *Player) rounds() {
 		id, ok := p.machine.Next()
 		if !ok {
 			p.recheck = contention.None // it names the next one anew
-			for _, a := range p.machine.Settle(p.world()) {
+			for _, a := range p.machine.Settle(p.snapshot()) {
 				p.act(a)
 			}
 			if _, more := p.machine.Next(); !more {
@@ -220,11 +220,11 @@ func (p *Player) rounds() {
 		if j := p.jobs[string(id)]; j.runs { // its run time gets shorter
 			p.add(j)
 		}
-		for _, a := range p.machine.Observe(p.world()) {
+		for _, a := range p.machine.Observe(p.snapshot()) {
 			p.act(a)
 		}
 		before := p.leases()
-		actions := p.machine.Turn(id, p.world())
+		actions := p.machine.Turn(id, p.snapshot())
 		p.checkTurn(before, actions)
 		for _, a := range actions {
 			p.act(a)
@@ -236,9 +236,9 @@ func (p *Player) rounds() {
 	p.checkRound()
 }
 
-// world returns the values that an evaluation reads.
-func (p *Player) world() *contention.World {
-	return &contention.World{
+// snapshot returns the values that an evaluation reads.
+func (p *Player) snapshot() *contention.Snapshot {
+	return &contention.Snapshot{
 		Now: p.now, Ledger: p.book.Ledger(), Running: &p.running, Accelerators: []int{0}, Fleet: p.fleet(),
 		Away: func(node int) (int64, bool) {
 			a, ok := p.away[node]

@@ -52,11 +52,11 @@ type player struct {
 	past time.Duration
 	// machine is the queue that decides: the product's, or a rival's.
 	machine queue
-	// world is the machine's input.
-	world contention.World
-	// units are the world's running units.
+	// snap is the machine's input.
+	snap contention.Snapshot
+	// units are the snapshot's running units.
 	units contention.Units
-	// book is the current occupation of the nodes; the world's ledger is its.
+	// book is the current occupation of the nodes; the snapshot's ledger is its.
 	book *topology.Book
 
 	jobs    []job
@@ -94,7 +94,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 		e.Past = p.past
 		emit(e)
 	}
-	p.world = contention.World{
+	p.snap = contention.Snapshot{
 		Ledger: p.book.Ledger(), Running: &p.units, Accelerators: []int{scene.Accelerator}, Fleet: p.tally.all,
 		Placer: product{&contention.Refusal{Short: &topology.Shortfall{}}}, Away: p.away,
 	}
@@ -102,7 +102,7 @@ func newPlayer(scene Scene, options Options, emit func(Event)) *player {
 		p.history = forecast.New()
 	}
 	if options.Policy != nil {
-		p.world.Placer = p.places()
+		p.snap.Placer = p.places()
 	}
 	for node, closed := range scene.Closed {
 		if closed {
@@ -236,7 +236,7 @@ func (p *player) elapse(until int64) {
 		p.tally.elapse(until-p.now, p.backlog.waiting)
 		p.now = until
 	}
-	p.world.Now = p.now
+	p.snap.Now = p.now
 }
 
 // mostTurns bounds the evaluations at an instant, for each entity that waits.
@@ -262,7 +262,7 @@ func (p *player) rounds() {
 			return
 		default:
 			settled, p.recheck = true, contention.None
-			p.act(p.machine.Settle(&p.world))
+			p.act(p.machine.Settle(&p.snap))
 		}
 		if turns > mostTurns*(p.backlog.queued+mostTurns) {
 			p.fault = errRest
@@ -277,11 +277,11 @@ func (p *player) turn(id contention.ID) {
 	}
 	p.tally.decisions++
 	if p.stopwatch.decided == nil {
-		p.act(p.machine.Turn(id, &p.world))
+		p.act(p.machine.Turn(id, &p.snap))
 		return
 	}
 	begin := p.stopwatch.wall()
-	actions := p.machine.Turn(id, &p.world)
+	actions := p.machine.Turn(id, &p.snap)
 	took := p.stopwatch.wall().Sub(begin)
 	placed := slices.ContainsFunc(actions, func(a contention.Action) bool { _, ok := a.(contention.Placed); return ok })
 	p.stopwatch.decided(len(p.scene.Jobs[p.byID[id]].Gang.Members), placed, took)

@@ -112,13 +112,13 @@ func (q *evicting) Next() (contention.ID, bool) {
 }
 
 // Turn implements queue.
-func (q *evicting) Turn(id contention.ID, w *contention.World) []contention.Action {
+func (q *evicting) Turn(id contention.ID, snap *contention.Snapshot) []contention.Action {
 	l := q.of[id]
 	if l == nil {
 		return nil
 	}
 	e := &l.line[0].Entity
-	a := w.Placer.Place(w.Ledger, e.Ask)
+	a := snap.Placer.Place(snap.Ledger, e.Ask)
 	if a.Refusal == nil {
 		return []contention.Action{contention.Placed{ID: id, Gang: a.Gang, Placement: a.Placement}}
 	}
@@ -126,7 +126,7 @@ func (q *evicting) Turn(id contention.ID, w *contention.World) []contention.Acti
 	if e.NeverPreempts {
 		return nil
 	}
-	victims := q.victims(w, e)
+	victims := q.victims(snap, e)
 	var evict []contention.ID
 	for _, u := range victims {
 		if !u.Leaving {
@@ -144,7 +144,7 @@ func (q *evicting) Turn(id contention.ID, w *contention.World) []contention.Acti
 }
 
 // Settle implements queue.
-func (q *evicting) Settle(*contention.World) []contention.Action { return nil }
+func (q *evicting) Settle(*contention.Snapshot) []contention.Action { return nil }
 
 // Waiting implements queue.
 func (q *evicting) Waiting() []contention.ID {
@@ -166,8 +166,8 @@ func (q *evicting) Leases() []*contention.Lease { return nil }
 
 // victims returns the units that have to leave for an entity, nil if it does not fit without all candidates. More free capacity is
 // assumed never to harm, so that the number of those that are taken away is searched by halves.
-func (q *evicting) victims(w *contention.World, e *contention.Entity) []*contention.Unit {
-	candidates := slices.Clone(w.Running.Preemptible(e.Order.Priority))
+func (q *evicting) victims(snap *contention.Snapshot, e *contention.Entity) []*contention.Unit {
+	candidates := slices.Clone(snap.Running.Preemptible(e.Order.Priority))
 	slices.SortFunc(candidates, func(a, b *contention.Unit) int {
 		if a.Leaving != b.Leaving && a.Leaving {
 			return -1
@@ -177,7 +177,7 @@ func (q *evicting) victims(w *contention.World, e *contention.Entity) []*content
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), -cmp.Compare(a.Started, b.Started), cmp.Compare(a.ID, b.ID))
 	})
 	fits := func(without []*contention.Unit) bool {
-		return w.Placer.Place(rid(w.Ledger, without), e.Ask).Refusal == nil
+		return snap.Placer.Place(rid(snap.Ledger, without), e.Ask).Refusal == nil
 	}
 	if len(candidates) == 0 || !fits(candidates) {
 		return nil

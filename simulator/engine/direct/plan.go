@@ -37,25 +37,25 @@ type step struct {
 type search struct{ limit, at int64 }
 
 // newPlan returns a plan that holds only the present.
-func newPlan(w *contention.World, of limits, questions int) *plan {
+func newPlan(snap *contention.Snapshot, of limits, questions int) *plan {
 	p := &plan{
-		limits: of, now: w.Now, ledger: w.Ledger, instants: []int64{w.Now}, tried: make([][]search, questions),
-		from: w.Now, to: w.Now + 1,
+		limits: of, now: snap.Now, ledger: snap.Ledger, instants: []int64{snap.Now}, tried: make([][]search, questions),
+		from: snap.Now, to: snap.Now + 1,
 	}
-	p.ledger.Free = slices.Clone(w.Ledger.Free)
+	p.ledger.Free = slices.Clone(snap.Ledger.Free)
 	return p
 }
 
 // expect adds the capacity that is free later, when running units end and nothing is planned.
-func (p *plan) expect(w *contention.World) {
+func (p *plan) expect(snap *contention.Snapshot) {
 	const usual = 8 // steps of a node
-	n := len(w.Ledger.Free)
+	n := len(snap.Ledger.Free)
 	p.nodes, p.scratch = make([][]step, n), make([]topology.Capacity, n)
 	steps := make([]step, usual*n)
-	for node, free := range w.Ledger.Free {
-		p.nodes[node] = append(steps[usual*node:usual*node:usual*node+usual], step{w.Now, free})
+	for node, free := range snap.Ledger.Free {
+		p.nodes[node] = append(steps[usual*node:usual*node:usual*node+usual], step{snap.Now, free})
 	}
-	for _, x := range w.Running.Expected(p.now, 0) {
+	for _, x := range snap.Running.Expected(p.now, 0) {
 		if at := p.endOf(x.Unit); at != math.MaxInt64 {
 			for _, held := range x.Unit.Holds {
 				p.change(held, at, math.MaxInt64, 1)
@@ -205,7 +205,7 @@ func times(free, demand topology.Capacity, most int64) int64 {
 }
 
 // lastFitting returns the index of the last entity whose question has room now, -1 if none has.
-func (p *plan) lastFitting(w *contention.World, among line) int {
+func (p *plan) lastFitting(snap *contention.Snapshot, among line) int {
 	const unknown, fits, refused = 0, 1, 2
 	known := make([]uint8, len(p.tried))
 	last := none
@@ -213,7 +213,7 @@ func (p *plan) lastFitting(w *contention.World, among line) int {
 		if known[e.asks] == unknown {
 			known[e.asks] = refused
 			l := p.during(p.now, p.now+1)
-			if p.holds(l, e) && w.Placer.Place(l, e.Ask).Refusal == nil {
+			if p.holds(l, e) && snap.Placer.Place(l, e.Ask).Refusal == nil {
 				known[e.asks] = fits
 			}
 		}
@@ -225,7 +225,7 @@ func (p *plan) lastFitting(w *contention.World, among line) int {
 }
 
 // earliest returns the first instant inside the window at which an entity has a place for its whole limit, and the place.
-func (p *plan) earliest(w *contention.World, e *spot) (int64, contention.Answer, bool) {
+func (p *plan) earliest(snap *contention.Snapshot, e *spot) (int64, contention.Answer, bool) {
 	limit := ending(0, e.RunTime)
 	from := p.now
 	for _, s := range p.tried[e.asks] {
@@ -233,7 +233,7 @@ func (p *plan) earliest(w *contention.World, e *spot) (int64, contention.Answer,
 			from = max(from, s.at)
 		}
 	}
-	next := p.confined(w, e)
+	next := p.confined(snap, e)
 	for {
 		i, _ := slices.BinarySearch(p.instants, next.bound(from))
 		if i == len(p.instants) {
@@ -242,7 +242,7 @@ func (p *plan) earliest(w *contention.World, e *spot) (int64, contention.Answer,
 		at := p.instants[i]
 		l := p.during(at, ending(at, e.RunTime))
 		if p.holds(l, e) {
-			if a := w.Placer.Place(l, e.Ask); a.Refusal == nil {
+			if a := snap.Placer.Place(l, e.Ask); a.Refusal == nil {
 				p.tried[e.asks] = append(p.tried[e.asks], search{limit, at})
 				return at, a, true
 			}
@@ -263,13 +263,13 @@ type confined struct {
 }
 
 // confined returns the sets of nodes that bound the start of an entity.
-func (p *plan) confined(w *contention.World, e *spot) confined {
+func (p *plan) confined(snap *contention.Snapshot, e *spot) confined {
 	c := confined{in: p, e: e}
 	if len(e.Ask.Gang.Shapes) != 1 {
 		return c
 	}
 	members, per := needed(e), int64(1)
-	if of, ok := w.Placer.(places); ok {
+	if of, ok := snap.Placer.(places); ok {
 		if sets, inside := of.sets(p.ledger, e.Ask); sets != nil {
 			c.sets, members = sets, int64(inside)
 		}

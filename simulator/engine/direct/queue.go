@@ -13,8 +13,8 @@ type queue interface {
 	changes
 	Pass(now int64) []contention.Action
 	Next() (contention.ID, bool)
-	Turn(id contention.ID, w *contention.World) []contention.Action
-	Settle(w *contention.World) []contention.Action
+	Turn(id contention.ID, snap *contention.Snapshot) []contention.Action
+	Settle(snap *contention.Snapshot) []contention.Action
 }
 
 // entities are those that wait, and their reasons.

@@ -114,10 +114,10 @@ func (q *windowed) Next() (contention.ID, bool) {
 }
 
 // Turn implements queue.
-func (q *windowed) Turn(_ contention.ID, w *contention.World) []contention.Action {
-	q.now = w.Now
+func (q *windowed) Turn(_ contention.ID, snap *contention.Snapshot) []contention.Action {
+	q.now = snap.Now
 	if q.main {
-		out := q.schedule(w)
+		out := q.schedule(snap)
 		q.main, q.cycle = false, true
 		if len(out) > 0 {
 			return out // a cycle sees the jobs that have started
@@ -127,12 +127,12 @@ func (q *windowed) Turn(_ contention.ID, w *contention.World) []contention.Actio
 		return nil // a job alone is the main scheduler's
 	}
 	q.cycle, q.next = false, q.now+q.interval
-	return q.backfill(w)
+	return q.backfill(snap)
 }
 
 // Settle implements queue.
-func (q *windowed) Settle(w *contention.World) []contention.Action {
-	if q.cycle && len(q.line) > 1 && q.next > w.Now {
+func (q *windowed) Settle(snap *contention.Snapshot) []contention.Action {
+	if q.cycle && len(q.line) > 1 && q.next > snap.Now {
 		return []contention.Action{contention.Rechecks{At: q.next}}
 	}
 	return nil
@@ -158,14 +158,14 @@ func (q *windowed) Reason(id contention.ID) (contention.Wait, bool) {
 func (q *windowed) Leases() []*contention.Lease { return nil }
 
 // schedule starts jobs in order until one does not fit.
-func (q *windowed) schedule(w *contention.World) []contention.Action {
+func (q *windowed) schedule(snap *contention.Snapshot) []contention.Action {
 	if q.blocked {
 		return nil
 	}
 	var out []contention.Action
-	ledger := w.Ledger
+	ledger := snap.Ledger
 	for i, e := range q.line {
-		a := w.Placer.Place(ledger, e.Ask)
+		a := snap.Placer.Place(ledger, e.Ask)
 		if a.Refusal != nil {
 			q.blocked = len(out) == 0
 			break
@@ -194,25 +194,25 @@ func less(l topology.Ledger, holds []topology.Held) topology.Ledger {
 }
 
 // backfill plans jobs in order, and starts those that are planned now.
-func (q *windowed) backfill(w *contention.World) []contention.Action {
+func (q *windowed) backfill(snap *contention.Snapshot) []contention.Action {
 	among := q.line[:min(len(q.line), q.tests)]
-	p := newPlan(w, q.limits, len(q.questions))
-	last := p.lastFitting(w, among)
+	p := newPlan(snap, q.limits, len(q.questions))
+	last := p.lastFitting(snap, among)
 	if last < 0 {
 		return nil
 	}
-	p.expect(w)
+	p.expect(snap)
 	var out []contention.Action
 	for i := 0; i <= last; i++ {
 		e := among[i]
-		at, a, ok := p.earliest(w, e)
+		at, a, ok := p.earliest(snap, e)
 		if !ok {
 			continue
 		}
 		p.keep(holdsOf(a), at, ending(at, e.RunTime))
 		if at == p.now {
 			out = append(out, contention.Placed{ID: e.ID, Gang: a.Gang, Placement: a.Placement})
-			last = i + 1 + p.lastFitting(w, among[i+1:last+1])
+			last = i + 1 + p.lastFitting(snap, among[i+1:last+1])
 		}
 	}
 	return out
