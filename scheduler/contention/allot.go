@@ -16,7 +16,7 @@ func (m *Machine) allot(w *sweep) {
 		if s.turn {
 			continue
 		}
-		m.queue.leaveLane(s)
+		m.queue.leaveClass(s)
 		s.held = true
 		if l := m.Lease(s.ID); l != nil && l.Reason.waits() {
 			l.dirty = true // its next evaluation gives it back
@@ -25,7 +25,7 @@ func (m *Machine) allot(w *sweep) {
 	for _, s := range w.in {
 		if s.held {
 			s.held, s.reason = false, Wait{}
-			m.queue.enterLane(s)
+			m.queue.enterClass(s)
 		}
 	}
 }

@@ -43,8 +43,8 @@ type deficit struct {
 	missing []int64
 }
 
-// mostCounted bounds the counted nodes in the deficits of all lanes, two for each lane. A node takes nine bytes, so the
-// bound is 151 MB. Deficits of leases are not in it.
+// mostCounted bounds the counted nodes in the deficits of all classes, two for each class. A node takes nine bytes, so
+// the bound is 151 MB. Deficits of leases are not in it.
 const mostCounted = 1 << 24
 
 // longestPause bounds the number of counts that are left out after futile ones.
@@ -69,7 +69,7 @@ func (d *deficit) count(m *Machine, snap *Snapshot, ask Ask, gone []topology.Run
 	d.demand = leastDemand(shapes)
 	nodes := snap.Ledger.Len()
 	if !slices.ContainsFunc(d.demand, func(n int64) bool { return n > 0 }) || len(d.demand) >= none ||
-		2*nodes*len(m.queue.lanes) > mostCounted || !d.place(m, snap, ask.Gang.Required) {
+		2*nodes*len(m.queue.classes) > mostCounted || !d.place(m, snap, ask.Gang.Required) {
 		return
 	}
 	d.short, d.left = slices.Grow(d.short[:0], nodes)[:nodes], slices.Grow(d.left[:0], nodes)[:nodes]

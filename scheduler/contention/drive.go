@@ -18,14 +18,14 @@ func (m *Machine) Candidate(id ID) bool {
 	if l := m.Lease(id); l != nil && l.dirty && l.Reason.waits() {
 		return true
 	}
-	if s.lane.candidate() == s {
+	if s.class.candidate() == s {
 		return true
 	}
-	if s.lane.noPlace || m.policy.MaxLeases == 0 {
+	if s.class.noPlace || m.policy.MaxLeases == 0 {
 		return false
 	}
 	heads, last := m.heads()
-	return m.taker(s.lane, heads, last) == s
+	return m.taker(s.class, heads, last) == s
 }
 
 // OrderOf returns the place in the queue of an entity that waits; false for another one.
@@ -46,16 +46,16 @@ func (m *Machine) Entity(id ID) (Entity, bool) {
 	return s.Entity, true
 }
 
-// Position returns where an entity stands among all that wait, from 1; 0 if it does not wait. It costs a search in each lane.
+// Position returns where an entity stands among all that wait, from 1; 0 if it does not wait. It costs a search in each class.
 func (m *Machine) Position(id ID) int {
 	s := m.queue.spots[id]
 	if s == nil {
 		return 0
 	}
 	before := 0
-	for _, l := range m.queue.lanes {
+	for _, c := range m.queue.classes {
 		at, _ := slices.BinarySearchFunc(
-			l.spots,
+			c.spots,
 			s.Order,
 			func(other *spot, of Order) int { return other.Order.Compare(of) },
 		)
@@ -106,12 +106,12 @@ func (m *Machine) HoldIn(snap *Snapshot, l Lease) []Action {
 	return m.Hold(l, snap.Now)
 }
 
-// Reopen has the first entity of each lane evaluated again, and look for a place: the last evaluations may have read a
+// Reopen has the first entity of each class evaluated again, and look for a place: the last evaluations may have read a
 // snapshot that was behind. A unit whose claims were still being written, for example, gave no devices back there. The
 // deficits counted then would go on refusing entities.
 func (m *Machine) Reopen() {
-	for _, l := range m.queue.lanes {
-		l.beside.forget()
+	for _, c := range m.queue.classes {
+		c.beside.forget()
 	}
 	for _, l := range m.leases {
 		l.spare.forget()
@@ -202,7 +202,7 @@ func (m *Machine) Refuse(e Entity, reason Wait, now int64) []Action {
 	e.Sweep = Sweep{} // it starts in no turn
 	m.Add(e)
 	s := m.queue.spots[e.ID]
-	s.lane.full, s.reason = true, reason
+	s.class.full, s.reason = true, reason
 	if l := m.Lease(e.ID); l != nil && l.Reason.waits() {
 		return m.release(l, WhyWrong)
 	}

@@ -118,13 +118,14 @@ func (snap *Snapshot) accelerators(c topology.Capacity) int64 {
 	return n
 }
 
-// lane returns the properties that, beside the order and the run time, determine the outcome of an entity's evaluation.
-func (e *Entity) lane() laneKey {
+// class returns the properties that, beside the order and the run time, determine the outcome of an entity's
+// evaluation.
+func (e *Entity) class() classKey {
 	question := e.Question
 	if question == "" {
 		question = Question(e.Ask.Gang)
 	}
-	key := laneKey{
+	key := classKey{
 		question:    question,
 		needed:      e.Ask.Needed,
 		priority:    e.Order.Priority,

@@ -19,7 +19,7 @@ func (t *turn) preempt(reason Wait) bool {
 		return true
 	}
 	units := t.victims()
-	if len(units) == 0 || t.s.lane.unpaid > t.snap.Now {
+	if len(units) == 0 || t.s.class.unpaid > t.snap.Now {
 		return false
 	}
 	asked := t.ask(t.snap, e)
@@ -28,7 +28,7 @@ func (t *turn) preempt(reason Wait) bool {
 	if !ok || !t.policy.insists(e) && !balance.Pays() {
 		t.bar(t.binding)
 		if ok {
-			t.queue.putOff(t.s.lane, balance, t.snap.Now+t.policy.MinRemaining)
+			t.queue.putOff(t.s.class, balance, t.snap.Now+t.policy.MinRemaining)
 		}
 		return false
 	}

@@ -44,7 +44,7 @@ func (t *turn) lease(reason Wait) (again bool) {
 		t.wait(reason) // its place is held for another reason
 		return false
 	}
-	if l == nil && t.s.lane.noPlace && t.s.lane.services == t.snap.Running.services {
+	if l == nil && t.s.class.noPlace && t.s.class.services == t.snap.Running.services {
 		if t.parts() {
 			return true
 		}
@@ -68,7 +68,7 @@ func (t *turn) lease(reason Wait) (again bool) {
 		t.wait(t.withoutPlace(reason))
 		return false
 	}
-	t.s.lane.noPlace = false
+	t.s.class.noPlace = false
 	t.hold(l, next)
 	if l = t.Lease(e.ID); l != nil {
 		t.lacksEarlier(l)
@@ -92,7 +92,7 @@ func (m *Machine) mayClose(l *Lease, now int64) bool {
 }
 
 // noPlace notes that no end makes room for the entity's question.
-func (t *turn) noPlace() { t.s.lane.noPlace, t.s.lane.services = true, t.snap.Running.services }
+func (t *turn) noPlace() { t.s.class.noPlace, t.s.class.services = true, t.snap.Running.services }
 
 // withoutPlace is the reason of an entity for which no place becomes free: if earlier entities lease some, their leases
 // end first.

@@ -85,14 +85,14 @@ type Lease struct {
 	toCome int64
 	// rate is the number of accelerators that idle at the cost of the budget, since the last Settle.
 	rate int64
-	// refused are the lanes with an entity that would be at its best place but for this lease: its idle time is for
+	// refused are the classes with an entity that would be at its best place but for this lease: its idle time is for
 	// them.
-	refused map[*lane]struct{}
+	refused map[*class]struct{}
 	// broken says that nodes of the place no longer exist, lost that it did not become free when it was chosen.
 	broken, lost bool
-	// bars are the lanes with an entity that was refused, or found no victims, while this lease bound it: without the lease, the entity may
+	// bars are the classes with an entity that was refused, or found no victims, while this lease bound it: without the lease, the entity may
 	// fit.
-	bars map[*lane]struct{}
+	bars map[*class]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
 	// lacks is the owner's deficit for an earlier place beside earlier leases, or an open lease's for a place that rests on

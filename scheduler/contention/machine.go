@@ -78,8 +78,8 @@ func (m *Machine) Reason(id ID) (Wait, bool) {
 	if s.held {
 		return s.heldReason(), true
 	}
-	if s.reason.Cause == "" && len(s.lane.spots) > 0 {
-		return s.lane.spots[0].reason, true
+	if s.reason.Cause == "" && len(s.class.spots) > 0 {
+		return s.class.spots[0].reason, true
 	}
 	return s.reason, true
 }
@@ -94,7 +94,7 @@ func (m *Machine) Add(e Entity) {
 		m.allot(w)
 	}
 	if l := m.Lease(e.ID); l != nil {
-		if before == nil || before.Entity.lane() != e.lane() || before.Order != e.Order {
+		if before == nil || before.Entity.class() != e.class() || before.Order != e.Order {
 			m.forgetRooms() // the leases beside which they were counted may be later ones now
 		}
 		l.ask, l.dirty = e.Ask, true
@@ -117,7 +117,7 @@ func (m *Machine) Remove(id ID, now int64) []Action {
 		return nil
 	}
 	if s != nil && l.Reason == Head {
-		m.away[id] = Absence{Question: s.Entity.lane().question, Budget: l.Budget, Until: now + m.policy.Grace}
+		m.away[id] = Absence{Question: s.Entity.class().question, Budget: l.Budget, Until: now + m.policy.Grace}
 	}
 	return m.release(l, WhyNotReady)
 }
@@ -190,7 +190,7 @@ func (m *Machine) Next() (ID, bool) {
 	return first.ID, true
 }
 
-// Candidates returns the entities that may have to be evaluated now, in order: of each lane the next to evaluate and
+// Candidates returns the entities that may have to be evaluated now, in order: of each class the next to evaluate and
 // the next that may get a lease, and the owners of leases that have changed. It is for drivers in which another queue,
 // in the same order, chooses the next entity.
 func (m *Machine) Candidates() []ID {
@@ -211,13 +211,13 @@ func (m *Machine) eachCandidate(visit func(*spot)) {
 			visit(s)
 		}
 	}
-	for _, l := range m.queue.lanes {
-		if len(l.spots) == 0 {
+	for _, c := range m.queue.classes {
+		if len(c.spots) == 0 {
 			continue
 		}
-		offer(l.candidate())
-		if !l.noPlace && m.policy.MaxLeases > 0 {
-			offer(m.taker(l, heads, last))
+		offer(c.candidate())
+		if !c.noPlace && m.policy.MaxLeases > 0 {
+			offer(m.taker(c, heads, last))
 		}
 	}
 	for _, l := range m.leases {
@@ -227,9 +227,9 @@ func (m *Machine) eachCandidate(visit func(*spot)) {
 	}
 }
 
-// taker returns the first of a lane that may get a lease and has none; nil for none.
-func (m *Machine) taker(l *lane, heads int, last *Lease) *spot {
-	for _, s := range l.spots {
+// taker returns the first of a class that may get a lease and has none; nil for none.
+func (m *Machine) taker(c *class, heads int, last *Lease) *spot {
+	for _, s := range c.spots {
 		if m.Lease(s.ID) == nil {
 			if s.Accelerators > 0 && !s.Order.Grows && (heads < m.policy.MaxLeases || last.Order.Compare(s.Order) > 0) {
 				return s

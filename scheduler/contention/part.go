@@ -257,9 +257,9 @@ func (t *turn) costly(own Answer) bool {
 	if balance.Pays() {
 		return false
 	}
-	t.s.lane.full = true
-	t.s.lane.lacks.forget()
-	t.queue.putOff(t.s.lane, balance, t.snap.Now+t.policy.MinRemaining)
+	t.s.class.full = true
+	t.s.class.lacks.forget()
+	t.queue.putOff(t.s.class, balance, t.snap.Now+t.policy.MinRemaining)
 	t.wait(Wait{Cause: Costly, At: None})
 	return true
 }

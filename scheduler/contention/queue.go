@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// laneKey holds the common properties of the entities of a lane. Decisions about two of them differ by their order and
-// run time only.
-type laneKey struct {
+// classKey holds the common properties of the entities of a class. Decisions about two of them differ by their order
+// and run time only.
+type classKey struct {
 	question                    string
 	needed                      int
 	priority                    int32
@@ -23,8 +23,8 @@ type laneKey struct {
 // ofPolicy stands for the policy's percentage of togetherness, whatever it is.
 const ofPolicy = -1
 
-// lane is the entities of one question, in order.
-type lane struct {
+// class is an equivalence class of waiting entities: those of one question, in order.
+type class struct {
 	spots []*spot
 	// full says that the first does not fit even beside no lease, so that none does.
 	full bool
@@ -32,12 +32,12 @@ type lane struct {
 	lacks deficit
 	// beside counts an entity's deficit beside the leases that refused it.
 	beside deficit
-	// closed is the shortest run time that leases refused since the lane was opened: an entity that runs as long need not be
+	// closed is the shortest run time that leases refused since the class was opened: an entity that runs as long need not be
 	// evaluated.
 	closed int64
 	// next is the first spot that may have to be evaluated.
 	next int
-	// noPlace says that no end makes room for the question beside the leases, so that no entity of the lane gets one.
+	// noPlace says that no end makes room for the question beside the leases, so that no entity of the class gets one.
 	noPlace bool
 	// services is Units.services, a count of changes, when noPlace was set. Ends of other units do not reset noPlace: it
 	// assumes that all of them have ended.
@@ -53,11 +53,11 @@ type lane struct {
 // forever is the run time of an entity for which none is known.
 const forever = math.MaxInt64 - 1
 
-// spot is an entity in its lane.
+// spot is an entity in its class.
 type spot struct {
 	Entity
-	lane *lane
-	// sweep is that of a trial, nil for others. A trial that is held waits for its sweep's turn: it is in no lane, and lane has no entities.
+	class *class
+	// sweep is that of a trial, nil for others. A trial that is held waits for its sweep's turn: it is in no class, and class has no entities.
 	// For one that passes, no end made room when it was evaluated last: its turn is the next trial's.
 	sweep        *sweep
 	held, passes bool
@@ -74,32 +74,33 @@ func (s *spot) runTime() int64 {
 	return s.RunTime
 }
 
-// leads reports whether the entity is the first of its lane; false for none.
-func (s *spot) leads() bool { return s != nil && s.heads(s.lane) }
+// leads reports whether the entity is the first of its class; false for none.
+func (s *spot) leads() bool { return s != nil && s.heads(s.class) }
 
-// heads reports whether the entity is the first of a lane; false for none.
-func (s *spot) heads(l *lane) bool { return s != nil && len(l.spots) > 0 && s == l.spots[0] }
+// heads reports whether the entity is the first of a class; false for none.
+func (s *spot) heads(c *class) bool { return s != nil && len(c.spots) > 0 && s == c.spots[0] }
 
 // queue holds the waiting entities.
 type queue struct {
-	lanes []*lane
+	classes []*class
 	// retry is the first instant at which an eviction is considered again, None if there is none.
 	retry int64
-	byKey map[laneKey]*lane
+	byKey map[classKey]*class
 	spots map[ID]*spot
 	// sweeps are those with waiting trials, in the order of their names.
 	sweeps []*sweep
 }
 
 func newQueue() queue {
-	return queue{retry: None, byKey: make(map[laneKey]*lane), spots: make(map[ID]*spot)}
+	return queue{retry: None, byKey: make(map[classKey]*class), spots: make(map[ID]*spot)}
 }
 
-// add adds an entity to its lane, and a trial to its sweep. One that is there already moves if its key or its order changed.
+// add adds an entity to its class, and a trial to its sweep. One that is there already moves if its key or its order changed.
 func (q *queue) add(e Entity) {
 	old := q.spots[e.ID]
 	if old != nil {
-		if old.Entity.lane() == e.lane() && old.Order == e.Order && old.RunTime == e.RunTime && old.Sweep == e.Sweep &&
+		if old.Entity.class() == e.class() && old.Order == e.Order && old.RunTime == e.RunTime &&
+			old.Sweep == e.Sweep &&
 			old.tries() == e.tries() {
 			old.Entity = e
 			return
@@ -115,27 +116,27 @@ func (q *queue) add(e Entity) {
 		}
 	}
 	if !s.held {
-		q.enterLane(s)
+		q.enterClass(s)
 	}
 }
 
-// enterLane adds an entity to its lane.
-func (q *queue) enterLane(s *spot) {
-	e, key := &s.Entity, s.Entity.lane()
-	l := q.byKey[key]
-	if l == nil {
-		l = &lane{closed: math.MaxInt64}
-		q.byKey[key], q.lanes = l, append(q.lanes, l)
+// enterClass adds an entity to its class.
+func (q *queue) enterClass(s *spot) {
+	e, key := &s.Entity, s.Entity.class()
+	c := q.byKey[key]
+	if c == nil {
+		c = &class{closed: math.MaxInt64}
+		q.byKey[key], q.classes = c, append(q.classes, c)
 	}
-	l.timed = l.timed || e.RunTime > 0 || e.Preemptible
-	s.lane = l
-	at, _ := slices.BinarySearchFunc(l.spots, s, func(a, b *spot) int { return a.Order.Compare(b.Order) })
-	l.spots = slices.Insert(l.spots, at, s)
+	c.timed = c.timed || e.RunTime > 0 || e.Preemptible
+	s.class = c
+	at, _ := slices.BinarySearchFunc(c.spots, s, func(a, b *spot) int { return a.Order.Compare(b.Order) })
+	c.spots = slices.Insert(c.spots, at, s)
 	if at == 0 {
-		l.open() // fewer leases bind it than the one that was first
-		l.noPlace = false
+		c.open() // fewer leases bind it than the one that was first
+		c.noPlace = false
 	}
-	l.next = min(l.next, at)
+	c.next = min(c.next, at)
 }
 
 // remove removes an entity and returns its spot, nil if it is not there.
@@ -149,77 +150,77 @@ func (q *queue) remove(id ID) *spot {
 		q.expel(s)
 	}
 	if !s.held {
-		q.leaveLane(s)
+		q.leaveClass(s)
 	}
 	return s
 }
 
-// leaveLane takes an entity out of its lane.
-func (q *queue) leaveLane(s *spot) {
-	l := s.lane
-	at := slices.Index(l.spots, s)
+// leaveClass takes an entity out of its class.
+func (q *queue) leaveClass(s *spot) {
+	c := s.class
+	at := slices.Index(c.spots, s)
 	if at == 0 {
-		l.spots = l.spots[1:]
+		c.spots = c.spots[1:]
 	} else {
-		l.spots = slices.Delete(l.spots, at, at+1)
+		c.spots = slices.Delete(c.spots, at, at+1)
 	}
-	if at < l.next {
-		l.next--
+	if at < c.next {
+		c.next--
 	}
 }
 
-// open has the first of each lane evaluated again.
+// open has the first of each class evaluated again.
 func (q *queue) open() {
-	for _, l := range q.lanes {
-		l.open()
+	for _, c := range q.classes {
+		c.open()
 	}
 }
 
-func (l *lane) open() { l.full, l.closed, l.next = false, math.MaxInt64, 0 }
+func (c *class) open() { c.full, c.closed, c.next = false, math.MaxInt64, 0 }
 
-// putOff notes that no eviction pays for the entities of a lane, and that none is considered before an instant.
-func (q *queue) putOff(l *lane, unpaid Balance, until int64) {
-	l.unpaid, l.balance = until, unpaid
+// putOff notes that no eviction pays for the entities of a class, and that none is considered before an instant.
+func (q *queue) putOff(c *class, unpaid Balance, until int64) {
+	c.unpaid, c.balance = until, unpaid
 	q.retry = min(q.retry, until)
 }
 
-// reconsider opens the lanes for which an eviction is considered again.
+// reconsider opens the classes for which an eviction is considered again.
 func (q *queue) reconsider(now int64) {
 	if now < q.retry {
 		return
 	}
 	q.retry = None
-	for _, l := range q.lanes {
+	for _, c := range q.classes {
 		switch {
-		case l.unpaid == 0:
-		case now >= l.unpaid:
-			l.unpaid = 0
-			l.open()
+		case c.unpaid == 0:
+		case now >= c.unpaid:
+			c.unpaid = 0
+			c.open()
 		default:
-			q.retry = min(q.retry, l.unpaid)
+			q.retry = min(q.retry, c.unpaid)
 		}
 	}
 }
 
-// mayHavePlaces has all lanes look for a place again: capacity returned for good, or a lease moved or ended.
+// mayHavePlaces has all classes look for a place again: capacity returned for good, or a lease moved or ended.
 func (q *queue) mayHavePlaces() {
-	for _, l := range q.lanes {
-		l.noPlace = false
+	for _, c := range q.classes {
+		c.noPlace = false
 	}
 }
 
-// candidate returns the first entity of the lane that may fit, nil if there is none.
-func (l *lane) candidate() *spot {
-	if l.full {
-		l.next = len(l.spots)
+// candidate returns the first entity of the class that may fit, nil if there is none.
+func (c *class) candidate() *spot {
+	if c.full {
+		c.next = len(c.spots)
 	}
-	for l.next < len(l.spots) && l.spots[l.next].runTime() >= l.closed {
-		l.next++
+	for c.next < len(c.spots) && c.spots[c.next].runTime() >= c.closed {
+		c.next++
 	}
-	if l.next == len(l.spots) {
+	if c.next == len(c.spots) {
 		return nil
 	}
-	return l.spots[l.next]
+	return c.spots[c.next]
 }
 
 // earliest returns the spot that is first in order; nil for none.
@@ -233,18 +234,18 @@ func earliest(spots ...*spot) *spot {
 	return first
 }
 
-// tidy drops lanes without entities; the queue keeps some, since questions recur.
+// tidy drops classes without entities; the queue keeps some, since questions recur.
 func (q *queue) tidy() {
 	const most = 64
-	if len(q.lanes) <= most+2*len(q.spots) {
+	if len(q.classes) <= most+2*len(q.spots) {
 		return
 	}
-	for key, l := range q.byKey {
-		if len(l.spots) == 0 {
+	for key, c := range q.byKey {
+		if len(c.spots) == 0 {
 			delete(q.byKey, key)
 		}
 	}
-	q.lanes = slices.DeleteFunc(q.lanes, func(l *lane) bool { return len(l.spots) == 0 })
+	q.classes = slices.DeleteFunc(q.classes, func(c *class) bool { return len(c.spots) == 0 })
 }
 
 // sorted returns all waiting entities in order.

@@ -39,7 +39,7 @@ func (t SweepTurn) String() string {
 // sweep holds the trials of a set that has waiting ones.
 type sweep struct {
 	name string
-	// spots are its trials that wait, in order. in are those of them that have their turn, in order; the others are in no lane.
+	// spots are its trials that wait, in order. in are those of them that have their turn, in order; the others are in no class.
 	spots, in []*spot
 	// waiting sums its trials that wait, running its gangs that run, as of the last snapshot and as of the starts since.
 	waiting, running trials
@@ -115,7 +115,7 @@ func (q *queue) enroll(s *spot) {
 	}
 	w.spots = insertSpot(w.spots, s)
 	w.waiting.add(s.Sweep.Limit, 1)
-	s.sweep, s.held, s.lane = w, true, new(lane)
+	s.sweep, s.held, s.class = w, true, new(class)
 }
 
 // keepTurn has a changed trial that had its turn retain it, or continue to pass it.

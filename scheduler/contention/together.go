@@ -50,7 +50,7 @@ func (m *Machine) within(snap *Snapshot, e *Entity) string {
 	if m.levels.tree != snap.Ledger.Tree || m.levels.fleet != snap.Fleet || len(m.levels.of) > mostLevels {
 		m.levels = levels{tree: snap.Ledger.Tree, fleet: snap.Fleet, of: make(map[gathering]string)}
 	}
-	key := gathering{e.lane().question, m.policy.discipline(e).Together}
+	key := gathering{e.class().question, m.policy.discipline(e).Together}
 	level, known := m.levels.of[key]
 	if !known {
 		level = m.roomy(snap.Ledger, e.Ask, key.part)
@@ -129,7 +129,7 @@ func members(c, demand topology.Capacity) int64 {
 // parted reports whether an entity that is added or evaluated was let go while it has waited, with the same question.
 func (m *Machine) parted(e *Entity) bool {
 	s := m.queue.spots[e.ID]
-	return s != nil && s.apart && s.Order.Since.Equal(e.Order.Since) && s.Entity.lane().question == e.lane().question
+	return s != nil && s.apart && s.Order.Since.Equal(e.Order.Since) && s.Entity.class().question == e.class().question
 }
 
 // far reports whether the entity would wait too long for a place: beyond the horizon of its leases.

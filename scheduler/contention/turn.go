@@ -45,8 +45,8 @@ func (t *turn) emit(actions ...Action) { t.out = append(t.out, actions...) }
 
 // wait ends the turn with a reason.
 func (t *turn) wait(reason Wait) {
-	if l := t.s.lane; l.unpaid > t.snap.Now {
-		unpaid := l.balance
+	if c := t.s.class; c.unpaid > t.snap.Now {
+		unpaid := c.balance
 		reason.Unpaid = &unpaid
 	}
 	if level := t.within(t.snap, &t.s.Entity); level != t.s.Ask.Gang.Required {
@@ -67,8 +67,8 @@ func (t *turn) decide() {
 		return
 	}
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
-		t.s.lane.full = true
-		t.s.lane.lacks.forget()
+		t.s.class.full = true
+		t.s.class.lacks.forget()
 		t.emit(t.drop(WhyWrong)...)
 		t.noPlace()
 		t.wait(Wait{Cause: WrongQuestion, Refusal: own.Refusal, At: None})
@@ -84,12 +84,12 @@ func (t *turn) decide() {
 			return
 		}
 		reason = Wait{Cause: OtherLease, Of: owners(refusing), At: firstInstant(refusing)}
-		t.s.lane.closed = min(t.s.lane.closed, t.s.runTime())
+		t.s.class.closed = min(t.s.class.closed, t.s.runTime())
 		t.refuse(refusing)
 	} else {
-		t.s.lane.full = true
+		t.s.class.full = true
 		if t.lacks(); t.waitsForAll(e) { // fewer members may do with the capacity that the next end frees
-			t.s.lane.lacks.forget()
+			t.s.class.lacks.forget()
 		}
 	}
 	switch {
@@ -114,7 +114,7 @@ func (t *turn) heldUp() bool {
 		return false
 	}
 	t.bar(strict)
-	t.s.lane.closed = 0
+	t.s.class.closed = 0
 	t.noPlace()
 	t.wait(Wait{Cause: OtherLease, Of: owners(strict), At: None})
 	return true
@@ -152,7 +152,7 @@ func (t *turn) place(own Answer) []*Lease {
 func (t *turn) refuse(touched []*Lease) {
 	t.bar(t.binding)
 	for _, l := range touched {
-		l.refused[t.s.lane] = struct{}{}
+		l.refused[t.s.class] = struct{}{}
 	}
 }
 
@@ -160,9 +160,9 @@ func (t *turn) refuse(touched []*Lease) {
 func (t *turn) bar(leases []*Lease) {
 	for _, l := range leases {
 		if l.bars == nil {
-			l.bars, l.refused = make(map[*lane]struct{}), make(map[*lane]struct{})
+			l.bars, l.refused = make(map[*class]struct{}), make(map[*class]struct{})
 		}
-		l.bars[t.s.lane] = struct{}{}
+		l.bars[t.s.class] = struct{}{}
 	}
 }
 
@@ -292,7 +292,7 @@ func (t *turn) newLease(reason Reason, holds []topology.Held, within topology.Do
 		Budget:       discipline.newBudget(e.Accelerators),
 	}
 	l.settle(holds)
-	if a, ok := t.away[e.ID]; ok && a.Question == e.lane().question {
+	if a, ok := t.away[e.ID]; ok && a.Question == e.class().question {
 		l.Budget = a.Budget
 	}
 	return l

@@ -86,7 +86,7 @@ func (l *Lease) limit(now int64) int64 {
 	}
 }
 
-// openAll has all lanes evaluated from the first on.
+// openAll has all classes evaluated from the first on.
 func (m *Machine) openAll() {
 	m.queue.open()
 	for _, l := range m.leases {
@@ -95,26 +95,26 @@ func (m *Machine) openAll() {
 	}
 }
 
-// openFor opens the lanes that have an entity which may fit now that a unit has ended. A lane stays closed while its first entity still
-// awaits units: the later entities of the lane ask the same question, so none of them fits either.
+// openFor opens the classes that have an entity which may fit now that a unit has ended. A class stays closed while its first entity still
+// awaits units: the later entities of the class ask the same question, so none of them fits either.
 func (m *Machine) openFor(u *Unit, await []*Lease) {
-	for _, l := range m.queue.lanes {
-		opens := len(l.spots) == 0 || !l.full || l.lacks.add(u) || l.outdated(m)
-		if opens && !slices.ContainsFunc(await, func(of *Lease) bool { return m.queue.spots[of.Owner].heads(l) }) {
-			l.open()
+	for _, c := range m.queue.classes {
+		opens := len(c.spots) == 0 || !c.full || c.lacks.add(u) || c.outdated(m)
+		if opens && !slices.ContainsFunc(await, func(of *Lease) bool { return m.queue.spots[of.Owner].heads(c) }) {
+			c.open()
 		}
 	}
-	opened := func(l *lane, _ struct{}) bool { return !l.full }
+	opened := func(c *class, _ struct{}) bool { return !c.full }
 	for _, l := range m.leases {
 		maps.DeleteFunc(l.refused, opened)
 		maps.DeleteFunc(l.bars, opened)
 	}
 }
 
-// outdated reports whether a full lane is evaluated again whatever capacity has returned: a service has started or
+// outdated reports whether a full class is evaluated again whatever capacity has returned: a service has started or
 // ended since it was found to have no place, or the driver may have missed something for so long.
-func (l *lane) outdated(m *Machine) bool {
-	return l.noPlace && l.services != m.services || m.now >= l.lacks.at+m.policy.MinRemaining
+func (c *class) outdated(m *Machine) bool {
+	return c.noPlace && c.services != m.services || m.now >= c.lacks.at+m.policy.MinRemaining
 }
 
 // wake has those leases evaluated that may have another place or state since a unit has ended that was expected to end
@@ -136,7 +136,7 @@ func (m *Machine) wake(u *Unit, instant int64, await []*Lease) {
 			l.searching = l.searching || searches
 			may := m.mayClose(l, m.now)
 			moves := may && (depends || gains || m.closable(l))
-			l.dirty, l.skipped = l.dirty || moves || !owner.lane.full, may && !moves
+			l.dirty, l.skipped = l.dirty || moves || !owner.class.full, may && !moves
 			depends = depends || moves
 		case concerned && (gains && (searches || !l.Firm) || m.unsettled(l, owner)):
 			l.dirty, l.searching = true, l.searching || searches && gains
@@ -163,7 +163,7 @@ func (l *Lease) hope(concerned, gains bool) {
 // unsettled reports whether a closed lease is evaluated even if it has no earlier place: its owner may fit, or an end in its place is
 // overdue.
 func (m *Machine) unsettled(l *Lease, owner *spot) bool {
-	return owner == nil || l.Reason != Head || !owner.lane.full || l.Firm && m.now >= l.overdue
+	return owner == nil || l.Reason != Head || !owner.class.full || l.Firm && m.now >= l.overdue
 }
 
 // mayGain reports whether the owner of a lease may have an earlier place, or an open one a place that rests on firm ends.
@@ -172,21 +172,21 @@ func (m *Machine) mayGain(l *Lease, u *Unit) bool {
 	return fits || m.now >= l.lacks.at+m.policy.MinRemaining || !l.Open && l.lacks.until < l.soonest()
 }
 
-// recount updates the deficits of full lanes and of leases, on the nodes on which something has changed.
+// recount updates the deficits of full classes and of leases, on the nodes on which something has changed.
 func (m *Machine) recount(snap *Snapshot) {
 	slices.Sort(m.touched)
 	for _, node := range slices.Compact(m.touched) {
 		if node < 0 || node >= snap.Ledger.Len() {
 			continue
 		}
-		for _, l := range m.queue.lanes {
-			if len(l.spots) == 0 {
+		for _, c := range m.queue.classes {
+			if len(c.spots) == 0 {
 				continue
 			}
-			if l.full {
-				l.lacks.recount(snap, node)
+			if c.full {
+				c.lacks.recount(snap, node)
 			}
-			l.beside.recount(snap, node)
+			c.beside.recount(snap, node)
 		}
 		for _, l := range m.leases {
 			l.lacks.recount(snap, node)
@@ -252,8 +252,8 @@ func (m *Machine) wakeSkipped(first *Lease) {
 
 // lacks counts the deficit of an entity that does not fit, after the departure of all units that it may evict.
 func (t *turn) lacks() {
-	e, d := &t.s.Entity, &t.s.lane.lacks
-	evicts := t.policy.evicts(e) && t.s.lane.unpaid <= t.snap.Now
+	e, d := &t.s.Entity, &t.s.class.lacks
+	evicts := t.policy.evicts(e) && t.s.class.unpaid <= t.snap.Now
 	if d.known && d.evicts == evicts &&
 		t.snap.Now < d.counted+t.policy.MinRemaining { // counted for an entity before it
 		d.at, d.until = t.snap.Now, t.snap.Now
@@ -273,13 +273,13 @@ func (t *turn) lacks() {
 
 // lacksBeside reports whether the entity is known not to fit beside the leases that bind it.
 func (t *turn) lacksBeside() bool {
-	d := &t.s.lane.beside
+	d := &t.s.class.beside
 	return !t.policy.uncounted && d.holds(t.binding) && t.snap.Now < d.at+t.policy.MinRemaining
 }
 
 // countBeside counts the entity's deficit in the capacity left beside the leases that bind it.
 func (t *turn) countBeside(left topology.Ledger) {
-	d, snap := &t.s.lane.beside, *t.snap
+	d, snap := &t.s.class.beside, *t.snap
 	snap.Ledger = left
 	d.evicts, d.until = false, t.snap.Now
 	d.binds(t.binding)
@@ -320,11 +320,11 @@ func (m *Machine) vacated(l *Lease) {
 	}
 }
 
-// forget makes the deficits of all lanes and leases unknown.
+// forget makes the deficits of all classes and leases unknown.
 func (m *Machine) forget() {
-	for _, l := range m.queue.lanes {
-		l.lacks.forget()
-		l.beside.forget()
+	for _, c := range m.queue.classes {
+		c.lacks.forget()
+		c.beside.forget()
 	}
 	m.forgetRooms()
 }

@@ -12,7 +12,7 @@ import (
 
 // BenchmarkMachine_Ended measures the cost of the end of a unit, with all evaluations that follow from it, on a full
 // fleet: cliques of 64 nodes of 8 GPUs, units of 1 to 8 GPUs whose ends are not known and which run two hours in the
-// mean, a gang that waits for a whole clique, and 200 others in 20 lanes.
+// mean, a gang that waits for a whole clique, and 200 others in 20 classes.
 func BenchmarkMachine_Ended(b *testing.B) {
 	for _, rules := range []string{"eager", "lazy"} {
 		for _, nodes := range []int{1 << 10, 1 << 12, 1 << 14, 1 << 16} {
@@ -83,8 +83,8 @@ func fill(b *testing.B, nodes int, policy contention.Policy) *busyFleet {
 	}
 	f.wait(-1, benchClique, benchGPUs, "clique")
 	for range 10 {
-		for lane := range 20 {
-			f.wait(lane, 0, 0, "")
+		for class := range 20 {
+			f.wait(class, 0, 0, "")
 		}
 	}
 	return f
@@ -109,14 +109,14 @@ func (f *busyFleet) run(holds []topology.Held, since int64) {
 	f.snap.Running.Add(u)
 }
 
-// wait puts a gang into the queue: a lane has gangs of as many members, with as many GPUs each, and half of the lanes need a clique.
-func (f *busyFleet) wait(lane, members int, gpus int64, required string) {
-	if lane >= 0 {
-		members, gpus = 2+3*lane, []int64{benchGPUs, benchGPUs / 2}[lane%2]
-		required = []string{"clique", ""}[lane/2%2]
+// wait puts a gang into the queue: a class has gangs of as many members, with as many GPUs each, and half of the classes need a clique.
+func (f *busyFleet) wait(class, members int, gpus int64, required string) {
+	if class >= 0 {
+		members, gpus = 2+3*class, []int64{benchGPUs, benchGPUs / 2}[class%2]
+		required = []string{"clique", ""}[class/2%2]
 	}
 	f.number++
-	id := fmt.Sprintf("g%02d-%08d", lane, f.number)
+	id := fmt.Sprintf("g%02d-%08d", class, f.number)
 	f.machine.Add(contention.Entity{
 		ID: contention.ID(id), Order: contention.Order{Since: time.Unix(int64(f.number), 0), Name: id},
 		Accelerators: int64(members) * gpus,
@@ -178,8 +178,8 @@ func (f *busyFleet) start(a contention.Placed) {
 	}
 	f.run(holds, 0)
 	f.machine.Started(a.ID, a.Placement.Nodes, f.snap.Now)
-	var lane int
-	if _, err := fmt.Sscanf(string(a.ID), "g%d-", &lane); err == nil {
-		f.wait(lane, benchClique, benchGPUs, "clique")
+	var class int
+	if _, err := fmt.Sscanf(string(a.ID), "g%d-", &class); err == nil {
+		f.wait(class, benchClique, benchGPUs, "clique")
 	}
 }

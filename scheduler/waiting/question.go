@@ -158,7 +158,7 @@ func (q *Queue) question(x *Question, gang topology.Gang) string {
 }
 
 // lasting returns the gang with the bars that last: a node that is away is away for all. With its bar in the sum, those that are
-// evaluated before it leaves and those that are evaluated later would stand in lanes of their own, though they ask the same. Of such a
+// evaluated before it leaves and those that are evaluated later would stand in classes of their own, though they ask the same. Of such a
 // node, it counts which gang may use it nevertheless.
 func (q *Queue) lasting(tree *topology.Tree, gang topology.Gang) topology.Gang {
 	if len(q.missing) == 0 {

@@ -228,7 +228,7 @@ func TestQueue_DefersToEarlierCandidates(t *testing.T) {
 	}
 }
 
-// Gangs that ask the same stand in one lane, whether a node was away when they were evaluated or not.
+// Gangs that ask the same stand in one class, whether a node was away when they were evaluated or not.
 func TestQueue_TurnAsksTheSameWhileANodeIsAway(t *testing.T) {
 	s := newScheduler(t)
 	s.turn(t, "first", 8, 2)
@@ -244,6 +244,6 @@ func TestQueue_TurnAsksTheSameWhileANodeIsAway(t *testing.T) {
 	s.clock.Step(2 * time.Second)
 	s.turn(t, "first", 8, 2)
 	if next, more := s.Next(); more {
-		t.Errorf("%s is evaluated after the first of its lane did not fit", next)
+		t.Errorf("%s is evaluated after the first of its class did not fit", next)
 	}
 }

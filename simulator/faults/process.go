@@ -33,10 +33,10 @@ type process struct {
 	stop  context.CancelFunc
 	feeds []*feed
 
-	// lane holds the work that is done in order: callbacks of its clock, deliveries of its watches, and cycles of a
-	// scheduler. busy is set while one of them waits for an answer.
-	lane []func()
-	busy *atomic.Bool
+	// tasks are done in order: callbacks of its clock, deliveries of its watches, and cycles of a scheduler. busy is
+	// set while one of them waits for an answer.
+	tasks []func()
+	busy  *atomic.Bool
 	// pending are the calls without an answer, in the order in which they were made.
 	pending []*wire.Call
 	// next returns the next work for now; false if there is none.
@@ -68,14 +68,14 @@ func (p *process) step(do func()) {
 	p.world.still()
 }
 
-// soon has something done in the process's lane.
-func (p *process) soon(do func()) { p.lane = append(p.lane, do) }
+// soon adds a task of the process.
+func (p *process) soon(do func()) { p.tasks = append(p.tasks, do) }
 
 // advance does the next thing; false if there is nothing.
 func (p *process) advance() bool {
-	if !p.busy.Load() && len(p.lane) > 0 {
-		do := p.lane[0]
-		p.lane = p.lane[1:]
+	if !p.busy.Load() && len(p.tasks) > 0 {
+		do := p.tasks[0]
+		p.tasks = p.tasks[1:]
 		p.busy.Store(true)
 		p.step(func() {
 			defer p.busy.Store(false)

@@ -22,23 +22,23 @@ import (
 //
 // Not modeled: quotas, borrowing, cohorts, fair sharing, LowerOrNewerEqualPriority.
 type evicting struct {
-	// lanes groups waiting entities that fit or do not fit alike; of is the lane of each entity.
-	lanes map[lane]*waitingLane
-	of    map[contention.ID]*waitingLane
+	// classes groups waiting entities that fit or do not fit alike; of is the class of each entity.
+	classes map[classKey]*waitingClass
+	of      map[contention.ID]*waitingClass
 	// barred is the order of the entity whose victims leave, nil for none.
 	barred *contention.Order
 }
 
-// lane is the common part of entities that fit or do not fit alike.
-type lane struct {
+// classKey holds the common properties of an equivalence class: entities that fit or do not fit alike.
+type classKey struct {
 	question string
 	needed   int
 	priority int32
 	never    bool
 }
 
-// waitingLane is the entities of a lane. It is closed while the first does not fit.
-type waitingLane struct {
+// waitingClass holds the entities of a class. It is closed while the first does not fit.
+type waitingClass struct {
 	line   line
 	closed bool
 }
@@ -46,20 +46,20 @@ type waitingLane struct {
 // Add implements queue.
 func (q *evicting) Add(e contention.Entity) {
 	q.drop(e.ID)
-	key := lane{e.Question, e.Ask.Needed, e.Order.Priority, e.NeverPreempts}
-	l := q.lanes[key]
-	if l == nil {
-		l = &waitingLane{}
-		q.lanes[key] = l
+	key := classKey{e.Question, e.Ask.Needed, e.Order.Priority, e.NeverPreempts}
+	c := q.classes[key]
+	if c == nil {
+		c = &waitingClass{}
+		q.classes[key] = c
 	}
-	l.line.add(&spot{Entity: e})
-	q.of[e.ID] = l
+	c.line.add(&spot{Entity: e})
+	q.of[e.ID] = c
 }
 
 // drop removes an entity.
 func (q *evicting) drop(id contention.ID) {
-	if l := q.of[id]; l != nil {
-		l.line.remove(id)
+	if c := q.of[id]; c != nil {
+		c.line.remove(id)
 		delete(q.of, id)
 	}
 }
@@ -80,8 +80,8 @@ func (q *evicting) Started(id contention.ID, _ []int, _ int64) []contention.Acti
 // Freed implements queue.
 func (q *evicting) Freed([]int) {
 	q.barred = nil
-	for _, l := range q.lanes {
-		l.closed = false
+	for _, c := range q.classes {
+		c.closed = false
 	}
 }
 
@@ -97,11 +97,11 @@ func (q *evicting) Pass(int64) []contention.Action { return nil }
 // Next implements queue.
 func (q *evicting) Next() (contention.ID, bool) {
 	var first *spot
-	for _, l := range q.lanes {
-		if l.closed || len(l.line) == 0 {
+	for _, c := range q.classes {
+		if c.closed || len(c.line) == 0 {
 			continue
 		}
-		if e := l.line[0]; first == nil || e.Order.Compare(first.Order) < 0 {
+		if e := c.line[0]; first == nil || e.Order.Compare(first.Order) < 0 {
 			first = e
 		}
 	}
@@ -113,16 +113,16 @@ func (q *evicting) Next() (contention.ID, bool) {
 
 // Turn implements queue.
 func (q *evicting) Turn(id contention.ID, snap *contention.Snapshot) []contention.Action {
-	l := q.of[id]
-	if l == nil {
+	c := q.of[id]
+	if c == nil {
 		return nil
 	}
-	e := &l.line[0].Entity
+	e := &c.line[0].Entity
 	a := snap.Placer.Place(snap.Ledger, e.Ask)
 	if a.Refusal == nil {
 		return []contention.Action{contention.Placed{ID: id, Gang: a.Gang, Placement: a.Placement}}
 	}
-	l.closed = true
+	c.closed = true
 	if e.NeverPreempts {
 		return nil
 	}
@@ -149,8 +149,8 @@ func (q *evicting) Settle(*contention.Snapshot) []contention.Action { return nil
 // Waiting implements queue.
 func (q *evicting) Waiting() []contention.ID {
 	var all line
-	for _, l := range q.lanes {
-		all = append(all, l.line...)
+	for _, c := range q.classes {
+		all = append(all, c.line...)
 	}
 	slices.SortFunc(all, func(a, b *spot) int { return a.Order.Compare(b.Order) })
 	return all.ids()

@@ -40,7 +40,7 @@ func (o Options) queue() queue {
 	case Window:
 		return &windowed{limits: slurmDefaults(), questions: make(map[string]int)}
 	case Evicting:
-		return &evicting{lanes: make(map[lane]*waitingLane), of: make(map[contention.ID]*waitingLane)}
+		return &evicting{classes: make(map[classKey]*waitingClass), of: make(map[contention.ID]*waitingClass)}
 	case Backfill, Promise, Strict, Unreserved, Greedy:
 	}
 	return contention.New(o.rules())
