@@ -87,7 +87,7 @@ func (a *ask) boxes() []boxIn {
 	var found []boxIn
 	turns := a.gang.Box.Orientations()
 	for _, t := range a.ledger.Tree.tori() {
-		within := a.seats(t)
+		within := a.memberCells(t)
 		if len(within) < len(a.placedOn) || !t.admits(turns) {
 			continue // members run in another torus
 		}
@@ -102,8 +102,8 @@ func (a *ask) boxes() []boxIn {
 	return found
 }
 
-// seats are the cells of the torus in which members run.
-func (a *ask) seats(t *torus) []int {
+// memberCells are the cells of the torus in which members run.
+func (a *ask) memberCells(t *torus) []int {
 	var cells []int
 	for node := range a.placedOn {
 		if cell, ok := t.cells[node]; ok {
@@ -142,11 +142,12 @@ func (a *ask) boxPlan() (plan, bool, error) {
 	if !ok || err != nil {
 		return plan{}, false, err
 	}
-	return plan{nodes: a.seated(found[0]), bound: relaxed.bound, least: relaxed.least}, true, nil
+	return plan{nodes: a.fillBox(found[0]), bound: relaxed.bound, least: relaxed.least}, true, nil
 }
 
-// seated gives the members their nodes: running ones stay in theirs, the others fill the box in the order of its cells.
-func (a *ask) seated(b boxIn) []int {
+// fillBox gives the members their nodes: running ones stay in theirs, the others fill the box in the order of its
+// cells.
+func (a *ask) fillBox(b boxIn) []int {
 	var slots []int
 	for _, cell := range b.grid.Cells(b.Box) {
 		for range a.gang.perCell() - a.placedOn[b.nodes[cell]] {

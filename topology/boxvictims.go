@@ -18,7 +18,7 @@ import (
 func (h *victimSearch) searchBoxes() {
 	exact := true
 	for _, t := range h.ledger.Tree.tori() {
-		within := h.seats(t)
+		within := h.memberCells(t)
 		if len(within) < len(h.placedOn) {
 			continue
 		}

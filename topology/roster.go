@@ -11,8 +11,8 @@ import (
 type entry struct {
 	name string
 	path []string
-	// seat is the node's place in a torus, see seatText.
-	seat string
+	// torusText is the node's position in a torus, see the function of that name.
+	torusText string
 }
 
 // next is the first level further in than the given one that the entry has a label for, or the number of levels.

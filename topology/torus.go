@@ -21,17 +21,17 @@ const (
 // axes are the names of a torus's axes.
 const axes = "xyz"
 
-// seat is the position of a node in a torus.
-type seat struct {
+// torusPosition is the position of a node in a torus.
+type torusPosition struct {
 	torus string
 	size  grid.Size
 	wraps [3]bool
 	at    grid.Point
 }
 
-// seatText joins a node's labels about its place in a torus, so that they are stored as one string; "" for a node in
-// none.
-func seatText(labels map[string]string) string {
+// torusText joins a node's labels about its position in a torus, so that they are stored as one string; "" for a node
+// in none.
+func torusText(labels map[string]string) string {
 	name := labels[LabelTorus]
 	if name == "" {
 		return ""
@@ -39,36 +39,36 @@ func seatText(labels map[string]string) string {
 	return strings.Join([]string{name, labels[LabelTorusShape], labels[LabelTorusRings], labels[LabelTorusAt]}, "\x00")
 }
 
-// parseSeat parses the output of seatText. It reports false if a label is missing or cannot be read, or the node would
-// be outside.
-func parseSeat(text string) (seat, bool) {
+// parseTorusText parses the output of torusText. It reports false if a label is missing or cannot be read, or the node
+// would be outside.
+func parseTorusText(text string) (torusPosition, bool) {
 	parts := strings.Split(text, "\x00")
 	if len(parts) != 4 {
-		return seat{}, false
+		return torusPosition{}, false
 	}
-	s := seat{torus: parts[0]}
+	p := torusPosition{torus: parts[0]}
 	var err error
-	if s.size, err = grid.ParseSize(parts[1]); err != nil {
-		return seat{}, false
+	if p.size, err = grid.ParseSize(parts[1]); err != nil {
+		return torusPosition{}, false
 	}
 	for _, axis := range parts[2] {
 		a := strings.IndexRune(axes, axis)
 		if a < 0 {
-			return seat{}, false
+			return torusPosition{}, false
 		}
-		s.wraps[a] = true
+		p.wraps[a] = true
 	}
 	at, err := grid.ParsePoint(parts[3])
 	if err != nil {
-		return seat{}, false
+		return torusPosition{}, false
 	}
-	for a, n := range s.size {
+	for a, n := range p.size {
 		if at[a] >= n {
-			return seat{}, false
+			return torusPosition{}, false
 		}
 	}
-	s.at = at
-	return s, true
+	p.at = at
+	return p, true
 }
 
 // torus is a mesh or torus of the fleet: a grid of nodes.
@@ -89,31 +89,31 @@ func newTori(t *Tree) []*torus {
 	wraps := make(map[string][3]bool)
 	var all []*torus
 	for _, node := range t.layout().first().nodes {
-		s, ok := parseSeat(t.roster.entry(node).seat)
+		p, ok := parseTorusText(t.roster.entry(node).torusText)
 		if !ok {
 			continue
 		}
-		known := byName[s.torus]
+		known := byName[p.torus]
 		if known == nil {
-			g, err := grid.New(s.size, s.wraps)
+			g, err := grid.New(p.size, p.wraps)
 			if err != nil {
 				continue
 			}
 			known = &torus{
-				name:  s.torus,
+				name:  p.torus,
 				grid:  g,
-				size:  s.size,
-				nodes: make([]int, s.size.Cells()),
+				size:  p.size,
+				nodes: make([]int, p.size.Cells()),
 				cells: make(map[int]int),
 			}
 			for cell := range known.nodes {
 				known.nodes[cell] = -1
 			}
-			byName[s.torus], wraps[s.torus] = known, s.wraps
+			byName[p.torus], wraps[p.torus] = known, p.wraps
 			all = append(all, known)
 		}
-		cell := known.grid.Index(s.at)
-		if known.size != s.size || wraps[s.torus] != s.wraps || known.nodes[cell] >= 0 {
+		cell := known.grid.Index(p.at)
+		if known.size != p.size || wraps[p.torus] != p.wraps || known.nodes[cell] >= 0 {
 			continue
 		}
 		known.nodes[cell], known.cells[node] = node, cell

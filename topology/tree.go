@@ -75,7 +75,7 @@ func NewTree(levels []Level, nodes []Node) (*Tree, error) {
 		for l, level := range levels {
 			path[l] = strings.Clone(level.Value(n.Labels))
 		}
-		entries[i] = entry{n.Name, path, seatText(n.Labels)}
+		entries[i] = entry{n.Name, path, torusText(n.Labels)}
 	}
 	slices.SortFunc(entries, comparePaths)
 	t.root = grow(entries, nil, len(levels))
@@ -110,12 +110,12 @@ func (t *Tree) With(n Node) *Tree {
 	i, known := t.roster.index(n.Name)
 	if known {
 		old := t.roster.entry(i)
-		if slices.Equal(old.path, path) && old.seat == seatText(n.Labels) {
+		if slices.Equal(old.path, path) && old.torusText == torusText(n.Labels) {
 			return t
 		}
 		changed.root = changed.root.without(old)
 	}
-	e := entry{n.Name, path, seatText(n.Labels)}
+	e := entry{n.Name, path, torusText(n.Labels)}
 	if known {
 		changed.roster = changed.roster.set(i, e)
 	} else {

@@ -2,40 +2,42 @@ package contention
 
 // Lost sums up the lost members with reserved places. The zero value is none.
 type Lost struct {
-	// Seats counts them.
-	Seats int64
-	// Earned is the sum, over the seats, of the instant at which the seat was left and the seconds for which the member had used it.
+	// Members counts them.
+	Members int64
+	// Earned is the sum, over the members, of the instant at which the member left its place and the seconds for which
+	// it had used it.
 	Earned int64
-	// First is the instant at which the first seat was left.
+	// First is the instant at which the first place was left.
 	First int64
 }
 
-// Add returns the sum with one seat more, which was left at an instant after it was used for some seconds.
+// Add returns the sum with one member more, which left its place at an instant after it had used it for some seconds.
 func (l Lost) Add(left, used int64) Lost {
-	if l.Seats == 0 || left < l.First {
+	if l.Members == 0 || left < l.First {
 		l.First = left
 	}
-	l.Seats++
+	l.Members++
 	l.Earned += left + used
 	return l
 }
 
-// Less returns the sum without one of its seats.
+// Less returns the sum without one of its members.
 func (l Lost) Less(left, used int64) Lost {
-	l.Seats--
+	l.Members--
 	l.Earned -= left + used
 	return l
 }
 
 // Keep leases the places of lost members, and replaces the owner's lease: by Hold if l has Holds, else by HoldByName.
-// The lease ends at l.Expiry, or earlier: when the seats together have been reserved for as long as they had been used.
-// Otherwise a tenant could start gangs, end them at once, and hold many times its quota. One gang of each namespace at
-// a time gets Policy.Unearned seconds in any case, so that a gang that crashes at its start has time to return.
+// The lease ends at l.Expiry, or earlier: when the places together have been reserved for as long as they had been
+// used. Otherwise a tenant could start gangs, end them at once, and hold many times its quota. One gang of each
+// namespace at a time gets Policy.Unearned seconds in any case, so that a gang that crashes at its start has time to
+// return.
 func (m *Machine) Keep(l Lease, lost Lost, now int64) []Action {
 	m.advance(now)
 	until := now
-	if lost.Seats > 0 {
-		until = lost.Earned / lost.Seats
+	if lost.Members > 0 {
+		until = lost.Earned / lost.Members
 	}
 	if floor := lost.First + m.policy.Unearned; until < floor && !m.givesUnearned(l) {
 		until, l.Unearned = floor, min(floor, l.Expiry)

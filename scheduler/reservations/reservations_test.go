@@ -36,7 +36,7 @@ func TestServe_ListsLeases(t *testing.T) {
 				Budget:  contention.Budget{Granted: 7200, Idled: 3600},
 			},
 		}},
-		Places: map[contention.ID][]waiting.Seats{"team/large": {{Nodes: []string{"n1", "n0"}}}},
+		Places: map[contention.ID][]waiting.EqualPlaces{"team/large": {{Nodes: []string{"n1", "n0"}}}},
 	})
 	mux := http.NewServeMux()
 	configz.InstallHandler(mux)

@@ -36,7 +36,7 @@ func (a *atlas) leased(x *Question, l *contention.Lease) {
 		return // nothing but an evaluation moves a lease
 	}
 	p := a.of(l.Owner)
-	p.seats = x.seats(l.Holds)
+	p.members = x.memberPlaces(l.Holds)
 	if x.id() == l.Owner {
 		p.ask, p.at = l.Asks(), x.coordinates()
 	}
@@ -50,7 +50,7 @@ func (a *atlas) held(x *Question, owner contention.ID) []topology.Held {
 	if p == nil {
 		return nil
 	}
-	return x.held(p.seats)
+	return x.held(p.members)
 }
 
 // owner returns the question of a lease's owner if it was asked in the coordinates of a question.

@@ -86,9 +86,9 @@ func (q *Queue) Guard(x *Question) *Guard {
 func (a *atlas) claimed() map[string]bool {
 	out := make(map[string]bool)
 	for _, p := range a.places {
-		for _, s := range p.seats {
-			if len(s.demands) > 0 || s.unknown {
-				out[s.node] = true
+		for _, m := range p.members {
+			if len(m.demands) > 0 || m.unknown {
+				out[m.node] = true
 			}
 		}
 	}

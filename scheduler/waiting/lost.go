@@ -78,14 +78,14 @@ func (q *Queue) Lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, loss Lo
 	q.keep(id, snapshot.OrderOf(group, priority), now.Add(grace), p)
 }
 
-// leave notes that a member has left its seat.
+// leave notes that a member has left its place.
 func (p *place) leave(pod *corev1.Pod, now time.Time) {
-	s := seat{
+	m := memberPlace{
 		node: pod.Spec.NodeName, takes: snapshot.Takes(pod), unknown: len(pod.Spec.ResourceClaims) > 0,
 		of: pod.UID, left: now.Unix(), used: max(0, int64(now.Sub(snapshot.BoundAt(pod)).Seconds())),
 	}
-	p.seats = append(p.seats, s)
-	p.kept = p.kept.Add(s.left, s.used)
+	p.members = append(p.members, m)
+	p.kept = p.kept.Add(m.left, m.used)
 }
 
 // wasWhole reports whether the gang of a pod has been whole: its group says so, or, if that was not written yet, the last snapshot.
@@ -142,13 +142,13 @@ func (q *Queue) Finished(pod *corev1.Pod) {
 		return
 	}
 	delete(p.lost, pod.UID)
-	p.seats = slices.DeleteFunc(p.seats, func(s seat) bool {
-		if s.of == pod.UID {
-			p.kept = p.kept.Less(s.left, s.used)
+	p.members = slices.DeleteFunc(p.members, func(m memberPlace) bool {
+		if m.of == pod.UID {
+			p.kept = p.kept.Less(m.left, m.used)
 		}
-		return s.of == pod.UID
+		return m.of == pod.UID
 	})
-	if len(p.seats) == 0 {
+	if len(p.members) == 0 {
 		q.revoke(l.Owner, contention.WhyFinished)
 		return
 	}
@@ -169,7 +169,7 @@ func (q *Queue) replacement(pod *corev1.Pod) (*contention.Lease, *place) {
 	return l, p
 }
 
-// keep leases the seats of an owner's lost members until an instant at the latest, in place of its earlier lease of
+// keep leases the places of an owner's lost members until an instant at the latest, in place of its earlier lease of
 // such.
 func (q *Queue) keep(owner contention.ID, order contention.Order, until time.Time, p *place) {
 	q.events++

@@ -37,11 +37,11 @@ func TestQueue_LostMemberEndsUnclear(t *testing.T) {
 				queue.Fails(members[0])
 			}
 			kept := queue.State().Machine.Leases
-			if seats := queue.Seats(
+			if nodes := queue.LeasedNodes(
 				waiting.IDOf(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}),
 			); len(kept) != 1 ||
-				len(seats) != 2 {
-				t.Fatalf("kept are %+v on %v", kept, seats)
+				len(nodes) != 2 {
+				t.Fatalf("kept are %+v on %v", kept, nodes)
 			}
 			if left := time.Until(time.Unix(kept[0].Expiry, 0)); failed != (left > 3*time.Second) {
 				t.Errorf("the places are kept for %s", left)

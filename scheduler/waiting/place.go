@@ -14,10 +14,10 @@ import (
 
 // place is a leased place by node name, and the question of its owner.
 type place struct {
-	seats []seat
+	members []memberPlace
 	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its job.
 	failed bool
-	// lost lists the members that have left seats, kept is their sum.
+	// lost lists the members that have left their places, kept is their sum.
 	lost map[types.UID]Loss
 	kept contention.Lost
 	// sweep is that of an owner that has lost members.
@@ -29,59 +29,59 @@ type place struct {
 	at  coordinates
 }
 
-// seat is the place of one member.
-type seat struct {
+// memberPlace is the place of one member.
+type memberPlace struct {
 	node string
 	// takes is its demand of each resource.
 	takes map[corev1.ResourceName]int64
 	// demands are the devices that it claims; unknown says that it has claims without known demands.
 	demands []*dra.Demand
 	unknown bool
-	// of is the member that has left the seat; empty for seats of members that have yet to arrive. It left at an
-	// instant after it had used the seat for some seconds.
+	// of is the member that has left the place; empty for places of members that have yet to arrive. It left at an
+	// instant after it had used the place for some seconds.
 	of         types.UID
 	left, used int64
 }
 
-// seats returns the place of a lease in the coordinates of a question.
-func (x *Question) seats(holds []topology.Held) []seat {
-	out := make([]seat, len(holds))
+// memberPlaces returns the place of a lease in the coordinates of a question.
+func (x *Question) memberPlaces(holds []topology.Held) []memberPlace {
+	out := make([]memberPlace, len(holds))
 	names, claimed := x.View.Resources(), x.Choices[0].Demands()
 	for i, h := range holds {
-		s := seat{node: x.View.Tree.Node(h.Node), takes: make(map[corev1.ResourceName]int64)}
+		m := memberPlace{node: x.View.Tree.Node(h.Node), takes: make(map[corev1.ResourceName]int64)}
 		for r, amount := range h.Demand {
 			switch {
 			case amount == 0:
 			case r < len(names):
-				s.takes[names[r]] = amount
+				m.takes[names[r]] = amount
 			case r-len(names) < len(claimed):
-				s.demands = append(s.demands, claimed[r-len(names)])
+				m.demands = append(m.demands, claimed[r-len(names)])
 			}
 		}
-		out[i] = s
+		out[i] = m
 	}
 	return out
 }
 
-// held returns a place in the coordinates of a question, without seats on nodes that are not there. A seat that claims
-// the same devices as the question takes one of them; a seat that claims other devices leaves none of the question's on
-// its node.
-func (x *Question) held(seats []seat) []topology.Held {
-	out := make([]topology.Held, 0, len(seats))
+// held returns a place in the coordinates of a question, without members on nodes that are not there. A member that
+// claims the same devices as the question takes one of them; a member that claims other devices leaves none of the
+// question's on its node.
+func (x *Question) held(members []memberPlace) []topology.Held {
+	out := make([]topology.Held, 0, len(members))
 	names, claimed := x.View.Resources(), x.Choices[0].Demands()
-	for _, s := range seats {
-		node, ok := x.View.Tree.Index(s.node)
+	for _, m := range members {
+		node, ok := x.View.Tree.Index(m.node)
 		if !ok {
 			continue
 		}
 		demand := make(topology.Capacity, len(names)+len(claimed))
 		for r, name := range names {
-			demand[r] = s.takes[name]
+			demand[r] = m.takes[name]
 		}
 		for k, of := range claimed {
 			switch {
-			case len(s.demands) == 0 && !s.unknown:
-			case slices.ContainsFunc(s.demands, of.Same):
+			case len(m.demands) == 0 && !m.unknown:
+			case slices.ContainsFunc(m.demands, of.Same):
 				demand[len(names)+k] = 1
 			default:
 				demand[len(names)+k] = allOf(x.Choices[0].Ledger, node, len(names)+k)
@@ -104,14 +104,14 @@ func allOf(l topology.Ledger, node, resource int) int64 {
 }
 
 // room returns the capacity that a place takes by node.
-func room(seats []seat) map[string]corev1.ResourceList {
+func room(members []memberPlace) map[string]corev1.ResourceList {
 	sums := make(map[string]map[corev1.ResourceName]int64)
-	for _, s := range seats {
-		if sums[s.node] == nil {
-			sums[s.node] = make(map[corev1.ResourceName]int64)
+	for _, m := range members {
+		if sums[m.node] == nil {
+			sums[m.node] = make(map[corev1.ResourceName]int64)
 		}
-		for name, n := range s.takes {
-			sums[s.node][name] += n
+		for name, n := range m.takes {
+			sums[m.node][name] += n
 		}
 	}
 	out := make(map[string]corev1.ResourceList, len(sums))

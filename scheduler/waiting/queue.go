@@ -372,7 +372,7 @@ func (q *Queue) Leases() []Leased {
 		out[i].Lease = *l
 		out[i].Lease.Budget = q.machine.Budget(l, now)
 		if p := q.atlas.places[l.Owner]; p != nil {
-			out[i].Room = room(p.seats)
+			out[i].Room = room(p.members)
 		}
 		out[i].Owner, _ = NameOf(l.Owner)
 	}

@@ -67,8 +67,8 @@ func (q *Queue) Refused(x *Question) *Needs {
 func (q *Queue) needs(x *Question, out Outcome) *Needs {
 	n := &Needs{Question: x, Outcome: out}
 	if p := q.atlas.places[x.id()]; p != nil && out.Lease != nil {
-		for _, s := range p.seats {
-			n.Place = append(n.Place, s.node)
+		for _, m := range p.members {
+			n.Place = append(n.Place, m.node)
 		}
 	}
 	return n

@@ -16,11 +16,11 @@ import (
 type State struct {
 	Machine contention.State
 	// Places are those of the leases, by owner.
-	Places map[contention.ID][]Seats
+	Places map[contention.ID][]EqualPlaces
 }
 
-// Seats are places of equal members.
-type Seats struct {
+// EqualPlaces are places of members with equal demands.
+type EqualPlaces struct {
 	// Nodes has an entry for each member.
 	Nodes []string
 	Takes map[corev1.ResourceName]int64
@@ -32,38 +32,38 @@ type Seats struct {
 func (q *Queue) State() State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := State{Machine: q.machine.State(), Places: make(map[contention.ID][]Seats)}
+	out := State{Machine: q.machine.State(), Places: make(map[contention.ID][]EqualPlaces)}
 	for i := range out.Machine.Leases {
 		l := &out.Machine.Leases[i]
 		l.Holds, l.Nodes = nil, nil // they are in coordinates that end with this process
 		if p := q.atlas.places[l.Owner]; p != nil {
-			out.Places[l.Owner] = together(p.seats)
+			out.Places[l.Owner] = together(p.members)
 		}
 	}
 	return out
 }
 
-// together gathers equal seats, in the order of their nodes.
-func together(seats []seat) []Seats {
-	byDemand := make(map[string]*Seats)
-	for _, s := range seats {
-		key, err := json.Marshal(s.takes)
+// together gathers equal places, in the order of their nodes.
+func together(members []memberPlace) []EqualPlaces {
+	byDemand := make(map[string]*EqualPlaces)
+	for _, m := range members {
+		key, err := json.Marshal(m.takes)
 		if err != nil { // numbers by name can always be written
 			continue
 		}
 		of := byDemand[string(key)]
 		if of == nil {
-			of = &Seats{Takes: s.takes}
+			of = &EqualPlaces{Takes: m.takes}
 			byDemand[string(key)] = of
 		}
-		of.Nodes, of.Claims = append(of.Nodes, s.node), of.Claims || len(s.demands) > 0 || s.unknown
+		of.Nodes, of.Claims = append(of.Nodes, m.node), of.Claims || len(m.demands) > 0 || m.unknown
 	}
-	out := make([]Seats, 0, len(byDemand))
+	out := make([]EqualPlaces, 0, len(byDemand))
 	for _, key := range slices.Sorted(maps.Keys(byDemand)) {
 		slices.Sort(byDemand[key].Nodes)
 		out = append(out, *byDemand[key])
 	}
-	slices.SortStableFunc(out, func(a, b Seats) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
+	slices.SortStableFunc(out, func(a, b EqualPlaces) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
 	return out
 }
 
@@ -81,10 +81,10 @@ func (q *Queue) Restore(s State) {
 		p.sweep = l.Sweep
 		for _, of := range s.Places[l.Owner] {
 			for _, node := range of.Nodes {
-				p.seats = append(p.seats, seat{node: node, takes: of.Takes, unknown: of.Claims})
+				p.members = append(p.members, memberPlace{node: node, takes: of.Takes, unknown: of.Claims})
 			}
 		}
-		l.Holds = make([]topology.Held, len(p.seats)) // the first snapshot translates the places
+		l.Holds = make([]topology.Held, len(p.members)) // the first snapshot translates the places
 	}
 	q.machine.Restore(s.Machine, q.now())
 	for _, action := range q.machine.Pass(q.now()) {

@@ -35,17 +35,17 @@ func (q *Queue) Reason(id contention.ID) (contention.Wait, bool) {
 	return q.machine.Reason(id)
 }
 
-// Seats returns the nodes of an owner's lease, one for each leased member, by rank; nil if it has no lease.
-func (q *Queue) Seats(owner contention.ID) []string {
+// LeasedNodes returns the nodes of an owner's lease, one for each leased member, by rank; nil if it has no lease.
+func (q *Queue) LeasedNodes(owner contention.ID) []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := q.atlas.places[owner]
 	if p == nil {
 		return nil
 	}
-	nodes := make([]string, len(p.seats))
-	for i, s := range p.seats {
-		nodes[i] = s.node
+	nodes := make([]string, len(p.members))
+	for i, m := range p.members {
+		nodes[i] = m.node
 	}
 	return nodes
 }

@@ -154,31 +154,31 @@ func where(view snapshot.View, gang topology.Gang, placement topology.Placement)
 	out := &Where{}
 	for rank, node := range placement.Nodes {
 		m := gang.Members[rank]
-		out.add(view, node, Seat{Rank: rank, Member: m.Name, Late: m.Late, New: !m.Placed})
+		out.add(view, node, MemberPlace{Rank: rank, Member: m.Name, Late: m.Late, New: !m.Placed})
 	}
-	out.Within = common(out.Seats)
+	out.Within = common(out.Members)
 	return out
 }
 
-// add adds a seat on a node.
-func (w *Where) add(view snapshot.View, node int, seat Seat) {
-	seat.Node = view.Tree.Node(node)
+// add adds the place of a member on a node.
+func (w *Where) add(view snapshot.View, node int, member MemberPlace) {
+	member.Node = view.Tree.Node(node)
 	for level := range view.Tree.Levels() {
 		if domain, ok := view.Tree.Domain(node, level); ok {
-			seat.Domains = append(seat.Domains, domain)
+			member.Domains = append(member.Domains, domain)
 		}
 	}
-	w.Seats = append(w.Seats, seat)
+	w.Members = append(w.Members, member)
 }
 
-// common is the innermost domain in which all seats are; the zero Domain if only the fleet is.
-func common(seats []Seat) topology.Domain {
-	if len(seats) == 0 {
+// common is the innermost domain in which all members are; the zero Domain if only the fleet is.
+func common(members []MemberPlace) topology.Domain {
+	if len(members) == 0 {
 		return topology.Domain{}
 	}
-	for _, domain := range slices.Backward(seats[0].Domains) {
-		if !slices.ContainsFunc(seats, func(s Seat) bool {
-			return !slices.ContainsFunc(s.Domains, func(d topology.Domain) bool { return same(d, domain) })
+	for _, domain := range slices.Backward(members[0].Domains) {
+		if !slices.ContainsFunc(members, func(m MemberPlace) bool {
+			return !slices.ContainsFunc(m.Domains, func(d topology.Domain) bool { return same(d, domain) })
 		}) {
 			return domain
 		}

@@ -56,24 +56,24 @@ func (r *run) reservations(ctx context.Context) (reservations, error) {
 // reserved says where the leased place of an entity is.
 func (r *run) reserved(owner contention.ID, x *waiting.Question) *Where {
 	out, gang := &Where{}, contention.Ask{Gang: x.Choices[0].Gang, Needed: x.Needed()}.Fewest()
-	var waits []Seat
+	var waits []MemberPlace
 	for rank, m := range gang.Members {
 		if !m.Placed {
-			waits = append(waits, Seat{Rank: rank, Member: m.Name, Late: m.Late, New: true})
+			waits = append(waits, MemberPlace{Rank: rank, Member: m.Name, Late: m.Late, New: true})
 		}
 	}
-	for i, name := range r.queue.Seats(owner) {
+	for i, name := range r.queue.LeasedNodes(owner) {
 		node, ok := x.View.Tree.Index(name)
 		if !ok {
 			continue
 		}
-		seat := Seat{Rank: i, New: true}
+		member := MemberPlace{Rank: i, New: true}
 		if i < len(waits) {
-			seat = waits[i]
+			member = waits[i]
 		}
-		out.add(x.View, node, seat)
+		out.add(x.View, node, member)
 	}
-	out.Within = common(out.Seats)
+	out.Within = common(out.Members)
 	return out
 }
 

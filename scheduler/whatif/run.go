@@ -228,10 +228,10 @@ func (r *run) note(id contention.ID, v Verdict) {
 		before.Where, before.Passes = v.Where, v.Passes
 		v = before
 	case v.State == Fits:
-		for i := range v.Where.Seats {
-			seat := &v.Where.Seats[i]
-			seat.New = seat.New || slices.ContainsFunc(before.Where.Seats, func(s Seat) bool {
-				return s.New && s.Member == seat.Member
+		for i := range v.Where.Members {
+			member := &v.Where.Members[i]
+			member.New = member.New || slices.ContainsFunc(before.Where.Members, func(m MemberPlace) bool {
+				return m.New && m.Member == member.Member
 			})
 		}
 	default:

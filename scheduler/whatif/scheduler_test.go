@@ -101,15 +101,15 @@ func compare(t *testing.T, c *schedulertest.Cluster, v whatif.Verdict, members [
 		return
 	}
 	var starts []*corev1.Pod
-	for _, seat := range v.Where.Seats {
+	for _, member := range v.Where.Members {
 		starts = append(
 			starts,
-			members[slices.IndexFunc(members, func(p *corev1.Pod) bool { return p.Name == seat.Member })],
+			members[slices.IndexFunc(members, func(p *corev1.Pod) bool { return p.Name == member.Member })],
 		)
 	}
 	for i, node := range c.WaitBound(t, starts) {
-		if seat := v.Where.Seats[i]; seat.Node != node {
-			t.Errorf("%s is on %s, and was to be on %s", seat.Member, node, seat.Node)
+		if member := v.Where.Members[i]; member.Node != node {
+			t.Errorf("%s is on %s, and was to be on %s", member.Member, node, member.Node)
 		}
 	}
 	for _, p := range members {
@@ -147,8 +147,8 @@ func saidOf(v whatif.Verdict) waits {
 	}
 	if r := v.Reserved; r != nil {
 		place := &reserved{Within: r.Where.Within.String(), Open: r.Open, Firm: !r.Estimated}
-		for _, seat := range r.Where.Seats {
-			place.Nodes = append(place.Nodes, seat.Node)
+		for _, member := range r.Where.Members {
+			place.Nodes = append(place.Nodes, member.Node)
 		}
 		slices.Sort(place.Nodes)
 		place.Nodes = slices.Compact(place.Nodes)
@@ -253,9 +253,9 @@ func TestWhatIf_NamesTheVictims(t *testing.T) {
 		t.Fatalf("%v, %+v", err, v)
 	}
 	c, nodes := s.Preempt(t, func(*corev1.Pod) {})
-	for i, seat := range v.Where.Seats {
-		if seat.Node != nodes[i] {
-			t.Errorf("%s is on %s, and was to be on %s", seat.Member, nodes[i], seat.Node)
+	for i, member := range v.Where.Members {
+		if member.Node != nodes[i] {
+			t.Errorf("%s is on %s, and was to be on %s", member.Member, nodes[i], member.Node)
 		}
 	}
 	var foreseen []string

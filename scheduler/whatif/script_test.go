@@ -208,18 +208,18 @@ func sayReservation(b *strings.Builder, r whatif.Reservation) {
 }
 
 func sayWhere(w whatif.Where) string {
-	var seats []string
-	for _, s := range w.Seats {
-		seat := s.Node
-		if s.Late {
-			seat += "(late)"
+	var members []string
+	for _, m := range w.Members {
+		member := m.Node
+		if m.Late {
+			member += "(late)"
 		}
-		if !s.New {
-			seat += "(runs)"
+		if !m.New {
+			member += "(runs)"
 		}
-		seats = append(seats, seat)
+		members = append(members, member)
 	}
-	return fmt.Sprintf("%s: %s", w.Within, strings.Join(seats, " "))
+	return fmt.Sprintf("%s: %s", w.Within, strings.Join(members, " "))
 }
 
 func sayTime(at time.Time) string {

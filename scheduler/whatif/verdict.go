@@ -54,8 +54,8 @@ type Gang struct {
 	Forecast standing.Start
 }
 
-// Seat is the place of one member.
-type Seat struct {
+// MemberPlace is the place of one member.
+type MemberPlace struct {
 	Rank         int
 	Member, Node string
 	// Late members arrive when the others run; their place is reserved. New ones have no node yet: it is planned.
@@ -67,8 +67,8 @@ type Seat struct {
 // Where is the place of a gang, or the one that it is assigned.
 type Where struct {
 	// Within is the smallest domain that holds all of it.
-	Within topology.Domain
-	Seats  []Seat
+	Within  topology.Domain
+	Members []MemberPlace
 }
 
 // Missing is the reason for which a gang is incomplete.

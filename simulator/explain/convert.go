@@ -64,14 +64,14 @@ func About(v whatif.Verdict, f *Forecast, now time.Time) Gang {
 
 func whereOf(w whatif.Where) Where {
 	out := Where{Within: named(w.Within)}
-	nodes := make(map[string]bool, len(w.Seats))
-	for _, seat := range w.Seats {
-		nodes[seat.Node] = true
+	nodes := make(map[string]bool, len(w.Members))
+	for _, member := range w.Members {
+		nodes[member.Node] = true
 		rank := Rank{
-			Rank: seat.Rank, Pod: seat.Member, Node: seat.Node, Late: seat.Late, Planned: seat.New,
-			Domains: make(map[string]string, len(seat.Domains)),
+			Rank: member.Rank, Pod: member.Member, Node: member.Node, Late: member.Late, Planned: member.New,
+			Domains: make(map[string]string, len(member.Domains)),
 		}
-		for _, domain := range seat.Domains {
+		for _, domain := range member.Domains {
 			rank.Domains[domain.Level.Name] = domain.Path[len(domain.Path)-1]
 			rank.path = domain.String()
 		}

@@ -94,7 +94,7 @@ func (s Scene) together(at []int, level string) error {
 }
 
 func (s Scene) checkSegments(at []int) error {
-	for segment, nodes := range s.seats(at) {
+	for segment, nodes := range s.nodesOfSegments(at) {
 		if err := s.together(nodes, s.Gang.Segment.Level); err != nil {
 			return fmt.Errorf("segment %d: %w", segment, err)
 		}
@@ -102,15 +102,15 @@ func (s Scene) checkSegments(at []int) error {
 	return nil
 }
 
-// seats are the nodes of each segment's members.
-func (s Scene) seats(at []int) map[int][]int {
-	seats := make(map[int][]int)
+// nodesOfSegments are the nodes of each segment's members.
+func (s Scene) nodesOfSegments(at []int) map[int][]int {
+	nodes := make(map[int][]int)
 	for i, segment := range s.Segments()[:len(at)] {
 		if segment >= 0 {
-			seats[segment] = append(seats[segment], at[i])
+			nodes[segment] = append(nodes[segment], at[i])
 		}
 	}
-	return seats
+	return nodes
 }
 
 func (s Scene) checkSpread(at []int) error {
@@ -120,7 +120,7 @@ func (s Scene) checkSpread(at []int) error {
 	counted := at
 	if s.Gang.Segment.Size > 0 {
 		counted = nil
-		for _, nodes := range s.seats(at) {
+		for _, nodes := range s.nodesOfSegments(at) {
 			counted = append(counted, nodes[0])
 		}
 	}

@@ -31,7 +31,7 @@ func (w *world) bindDaemon(i int) error {
 		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
 		pod.Spec.NodeName, pod.Spec.RestartPolicy = w.scene.Ledger.Tree.Node(node), corev1.RestartPolicyAlways
 		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
-		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.None}, rank}
+		w.podRanks[stepped.NameOf(pod)] = podRank{owner{i, engine.None}, rank}
 		if err := w.pods.Add(pod); err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (w *world) evict(asked calls) error {
 		if !ok {
 			continue
 		}
-		if of, ok := w.seats[name]; ok {
+		if of, ok := w.podRanks[name]; ok {
 			victims[of.owner] = true
 			continue
 		}

@@ -62,7 +62,7 @@ func (w *world) submit(i int) error {
 	group, pods := w.objects(i)
 	j.group, j.promised = nil, false
 	for rank, pod := range pods {
-		w.seats[stepped.NameOf(pod)] = seat{owner{i, engine.None}, rank}
+		w.podRanks[stepped.NameOf(pod)] = podRank{owner{i, engine.None}, rank}
 	}
 	// The controller makes the PodGroup first. In-tree, each pod that is created after it causes a pass over those
 	// before it; with the pods first there is one pass less, with the same outcome.
@@ -121,7 +121,7 @@ func (w *world) elastic(i int) bool {
 
 // binds takes note of a member that has its node.
 func (w *world) binds(pod *corev1.Pod) {
-	of, ok := w.seats[stepped.NameOf(pod)]
+	of, ok := w.podRanks[stepped.NameOf(pod)]
 	if !ok || of.job == engine.None {
 		return
 	}
@@ -238,7 +238,7 @@ func (w *world) succeed(i int) error {
 }
 
 func (w *world) removePod(name types.NamespacedName) error {
-	delete(w.seats, name)
+	delete(w.podRanks, name)
 	if pod, ok := stepped.Get[*corev1.Pod](w.pods, name); ok {
 		return w.pods.Remove(pod)
 	}

@@ -59,11 +59,11 @@ type world struct {
 
 	jobs    []job
 	running []running
-	// byGroup are the jobs and the units that run, by the namespaced name of their PodGroups; seats are the owners of
-	// pods, by theirs.
-	byGroup map[types.NamespacedName]owner
-	seats   map[types.NamespacedName]seat
-	ends    agenda
+	// byGroup are the jobs and the units that run, by the namespaced name of their PodGroups; podRanks are the owners
+	// of pods and their ranks, by theirs.
+	byGroup  map[types.NamespacedName]owner
+	podRanks map[types.NamespacedName]podRank
+	ends     agenda
 	// submitted and happened are the numbers of jobs that arrived, and of events of nodes.
 	submitted, happened int
 	// promised is the last time at which the PodGroups of waiting jobs stated their ends.
@@ -86,8 +86,8 @@ type world struct {
 // owner is a job, or something that ran from the beginning.
 type owner struct{ job, running int }
 
-// seat is the owner of a pod, and its rank there.
-type seat struct {
+// podRank is the owner of a pod, and its rank there.
+type podRank struct {
 	owner
 
 	rank int
@@ -134,8 +134,8 @@ func newWorld(
 		byGroup: make(
 			map[types.NamespacedName]owner,
 		),
-		seats:  make(map[types.NamespacedName]seat),
-		logger: logr.Discard(),
+		podRanks: make(map[types.NamespacedName]podRank),
+		logger:   logr.Discard(),
 	}
 	for i := range s.Jobs {
 		out.jobs[i].given, out.jobs[i].queuedAt = objects.Jobs[s.Jobs[i].ID], s.Jobs[i].Submit-s.Jobs[i].Waited
@@ -246,7 +246,7 @@ func (w *world) occupy(i int, r importer.Workload) error {
 		}
 	}
 	for rank, pod := range r.Pods {
-		w.seats[stepped.NameOf(pod)] = seat{who, rank}
+		w.podRanks[stepped.NameOf(pod)] = podRank{who, rank}
 		pod = pod.DeepCopy()
 		leaveAtOnce(pod)
 		if err := w.pods.Add(touched(w, pod)); err != nil {

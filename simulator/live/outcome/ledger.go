@@ -19,31 +19,31 @@ import (
 // A Ledger records the node of every job's ranks. It is safe for concurrent use.
 type Ledger struct {
 	mu   sync.Mutex
-	jobs map[types.NamespacedName]map[seat]*member
+	jobs map[types.NamespacedName]map[memberIndex]*member
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{jobs: map[types.NamespacedName]map[seat]*member{}}
+	return &Ledger{jobs: map[types.NamespacedName]map[memberIndex]*member{}}
 }
 
-// seat is a member's place in its job, which a pod hands on to the pod that replaces it.
-type seat struct {
+// memberIndex identifies a member in its job. A pod hands it on to the pod that replaces it.
+type memberIndex struct {
 	replicatedJob   string
 	jobIndex        string
 	completionIndex string
 	pod             string // only where the indexes are missing
 }
 
-// member is the last pod of a seat.
+// member is the last pod of an index.
 type member struct {
-	seat    seat
+	index   memberIndex
 	pod     string
 	uid     types.UID
 	created time.Time
 	former  []types.UID // whose late events mean nothing
 	node    string
-	bound   time.Time // of the seat's first pod that was bound
+	bound   time.Time // of the index's first pod that was bound
 	phase   corev1.PodPhase
 	waiting string // why it is not scheduled
 	group   string // the PodGroup that it belongs to, if any
@@ -61,13 +61,13 @@ func (l *Ledger) Observe(pod *corev1.Pod, at time.Time) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: jobSet}
 	members, known := l.jobs[key]
 	if !known {
-		members = map[seat]*member{}
+		members = map[memberIndex]*member{}
 		l.jobs[key] = members
 	}
-	where := seatOf(pod)
+	where := memberIndexOf(pod)
 	current, taken := members[where]
 	if !taken {
-		current = &member{seat: where}
+		current = &member{index: where}
 		members[where] = current
 	}
 	if current.admit(pod) {
@@ -76,19 +76,19 @@ func (l *Ledger) Observe(pod *corev1.Pod, at time.Time) {
 }
 
 // ObserveDeletion records the last state of a deleted pod. A job that has ended retains the places of its pods; one
-// that has not has lost them, unless other pods take their seats.
+// that has not has lost them, unless other pods take their indexes.
 func (l *Ledger) ObserveDeletion(pod *corev1.Pod, at time.Time) {
 	l.Observe(pod, at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[jobsetv1alpha2.JobSetNameKey]}
-	if current, known := l.jobs[key][seatOf(pod)]; known && current.uid == pod.UID {
+	if current, known := l.jobs[key][memberIndexOf(pod)]; known && current.uid == pod.UID {
 		current.deleted = true
 	}
 }
 
-func seatOf(pod *corev1.Pod) seat {
-	where := seat{
+func memberIndexOf(pod *corev1.Pod) memberIndex {
+	where := memberIndex{
 		replicatedJob: pod.Labels[jobsetv1alpha2.ReplicatedJobNameKey],
 		jobIndex:      pod.Labels[jobsetv1alpha2.JobIndexKey],
 		completionIndex: cmp.Or(
@@ -163,9 +163,9 @@ func (l *Ledger) members(job types.NamespacedName) []member {
 	}
 	slices.SortFunc(ordered, func(a, b member) int {
 		return cmp.Or(
-			cmp.Compare(a.seat.replicatedJob, b.seat.replicatedJob),
-			compareIndexes(a.seat.jobIndex, b.seat.jobIndex),
-			compareIndexes(a.seat.completionIndex, b.seat.completionIndex),
+			cmp.Compare(a.index.replicatedJob, b.index.replicatedJob),
+			compareIndexes(a.index.jobIndex, b.index.jobIndex),
+			compareIndexes(a.index.completionIndex, b.index.completionIndex),
 			cmp.Compare(a.pod, b.pod),
 		)
 	})
