@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errNobodyCalls indicates webhook configurations without an entry for this Service: the API server would not trust the
+// errNoEntry indicates webhook configurations without an entry for this Service: the API server would not trust the
 // certificate, and every request that they match would fail.
-var errNobodyCalls = errors.New("no entry calls this Service")
+var errNoEntry = errors.New("no entry calls this Service")
 
 // publish writes the bundle into the webhook configurations where it differs. Configurations without an entry for us are an
 // error; absent ones may be installed later.
@@ -57,7 +57,7 @@ func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
 		faults = append(
 			faults,
 			fmt.Errorf("webhook configurations %v: %w: %s; mend them or certManagement.webhookServiceName",
-				slices.Concat(k.Mutating, k.Validating), errNobodyCalls, k.Service),
+				slices.Concat(k.Mutating, k.Validating), errNoEntry, k.Service),
 		)
 	}
 	return errors.Join(faults...)

@@ -50,7 +50,7 @@ func (*hanging) Describe() string   { return "a lease" }
 
 // A leader without answers from the API server leads no longer than its lease lasts: another replica may have it by
 // then.
-func TestBounded_NobodyLeadsPastHisLease(t *testing.T) {
+func TestBounded_NoReplicaLeadsPastItsLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const lasting = 6 * time.Second

@@ -36,7 +36,7 @@ func TestBuckets_Take(t *testing.T) {
 }
 
 // Callers that the wider limit refuses take no place: they drive out no other.
-func TestBuckets_TakeWithRemembersNobodyWhoIsRefused(t *testing.T) {
+func TestBuckets_TakeWithRemembersNoRefusedCaller(t *testing.T) {
 	buckets := ratelimit.New(ratelimit.Rate{PerSecond: 1, Burst: 1}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	if !buckets.Take(-1) {
 		t.Fatal("refused within the limit")

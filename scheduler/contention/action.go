@@ -34,7 +34,7 @@ const (
 	WhyExpired   = "expired"
 	WhyReplaced  = "replaced"
 	WhyDisplaced = "an earlier entity has a lease"
-	WhyInVain    = "the victims do not make room"
+	WhyVictims   = "the victims do not make room"
 	WhySweep     = "its sweep's turn is another trial's"
 )
 

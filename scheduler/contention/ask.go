@@ -41,7 +41,7 @@ func (r Refusal) String() string {
 }
 
 // Place places all waiting members or, if they do not fit, as many first ranks as fit and are needed. Late members are
-// always placed: the others would wait for them in vain.
+// always placed: the others would wait for them without result.
 func Place(l topology.Ledger, ask Ask) Answer {
 	running, late := 0, 0
 	for _, m := range ask.Gang.Members {

@@ -55,7 +55,7 @@ func (d Discipline) bank(b Budget, accelerators, now int64) int64 {
 }
 
 // suffices reports whether an open lease may close again: its bank covers the expected idle time, and is twice the
-// amount that the last closing spent in vain, so that a lease neither flaps nor starves.
+// amount that the last closing spent without result, so that a lease neither flaps nor starves.
 func (d Discipline) suffices(b Budget, accelerators, toCome, now int64) bool {
 	return d.bank(b, accelerators, now) >= max(toCome, 2*b.Last)
 }

@@ -84,11 +84,11 @@ func (e evictions) takeBack(these evicted) {
 	}
 }
 
-// InVain ends the preemption lease of an owner whose victims stay, since the driver's filters refused the place. The
-// evictions do not count: a unit that was chosen so may be evicted for another entity on the same day.
-func (m *Machine) InVain(owner ID, now int64) []Action {
+// RefusePreemption ends the preemption lease of an owner whose victims stay, since the driver's filters refused the
+// place. The evictions do not count: a unit that was chosen so may be evicted for another entity on the same day.
+func (m *Machine) RefusePreemption(owner ID, now int64) []Action {
 	if l := m.Lease(owner); l != nil {
 		m.evictions.takeBack(l.evicted)
 	}
-	return m.Revoke(owner, WhyInVain, now)
+	return m.Revoke(owner, WhyVictims, now)
 }

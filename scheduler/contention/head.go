@@ -109,7 +109,7 @@ func (t *turn) withoutPlace(reason Wait) Wait {
 // hold gives the entity the place, with the lease that it has or a new one.
 func (t *turn) hold(l *Lease, next prospect) {
 	if l != nil && l.Reason == Preemption {
-		t.emit(t.release(l, WhyInVain)...)
+		t.emit(t.release(l, WhyVictims)...)
 		l = nil
 	}
 	if l == nil {

@@ -100,7 +100,7 @@ func randomSweeps(seed uint64) contentiontest.Scene {
 	return s
 }
 
-// Never do more trials of a sweep run than one that starts allows, none waits in vain for its turn, and none has a place meanwhile.
+// Never do more trials of a sweep run than one that starts allows, none waits for a turn that it never gets, and none has a place meanwhile.
 func TestMachine_KeepsSweepsWithinTheirLimits(t *testing.T) {
 	for seed := range uint64(scenes(t)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

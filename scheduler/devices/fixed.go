@@ -18,8 +18,8 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// errNobodyBinds says that nothing is on its way to the API server of a Fixed.
-var errNobodyBinds = errors.New("claims of a fixed manager have their devices at once: no pod is bound")
+// errNoBinding says that nothing is on its way to the API server of a Fixed.
+var errNoBinding = errors.New("claims of a fixed manager have their devices at once: no pod is bound")
 
 // Fixed holds the published devices of a cluster and their allocations as values: the manager of a stock for what-if questions.
 // Its objects are never changed, only replaced. It is for one goroutine.
@@ -145,17 +145,17 @@ func (f fixedClaims) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) er
 
 // ListAllAllocatedDevices is for schedulers that bind.
 func (fixedClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
-	return nil, errNobodyBinds
+	return nil, errNoBinding
 }
 
 // GatherAllocatedState is for schedulers that bind.
 func (fixedClaims) GatherAllocatedState() (*structured.AllocatedState, error) {
-	return nil, errNobodyBinds
+	return nil, errNoBinding
 }
 
 // SignalClaimPendingAllocation is for schedulers that bind.
 func (fixedClaims) SignalClaimPendingAllocation(types.UID, *resourcev1.ResourceClaim) error {
-	return errNobodyBinds
+	return errNoBinding
 }
 
 // GetPendingAllocation is always nil.

@@ -201,7 +201,7 @@ func (p *GangPlacement) givesBack(ctx context.Context, q question) bool {
 func (p *GangPlacement) returnsDevices(ctx context.Context, q question, out waiting.Outcome) *fwk.Status {
 	p.history.drop(q)
 	if len(out.Preempted) > 0 {
-		p.queue.InVain(waiting.IDOf(q.key))
+		p.queue.RefusePreemption(waiting.IDOf(q.key))
 	}
 	no := refusal{explanation.NoRoom, "its members give back the devices of a start that was interrupted", ruleDevices}
 	p.recordRefusal(q, no, nil)

@@ -120,7 +120,7 @@ func (p *GangPreemption) preempt(
 	nominated, status := p.confirm(ctx, victims, plan, schedule)
 	if !status.IsSuccess() {
 		// The filters know better than the queue. In-tree preemption asks them about each victim.
-		p.queue.InVain(waiting.IDOf(key))
+		p.queue.RefusePreemption(waiting.IDOf(key))
 		return nil, fwk.NewStatus(
 			fwk.Unschedulable, "the gang could not start in the place of its victims: "+status.Message())
 	}

@@ -70,15 +70,16 @@ func TestPreemption_TakesBetterRoomFreedMeanwhile(t *testing.T) {
 	}
 }
 
-// The victims on the preferred clique would have to go in vain: a service there that stays bears no member beside it.
+// The victims on the preferred clique would have to leave without result: a service there that stays bears no member
+// beside it.
 func TestPreemption_AvoidsRefusedClique(t *testing.T) {
 	t.Parallel()
 	noisy := schedulertest.ServicePod("noisy", schedulertest.NodeName(0, 2), map[string]string{"app": "noisy"})
 	priority := int32(1_002_000)
 	noisy.Spec.Priority = &priority
-	first, inVain := schedulertest.BoundGang("first", 0, schedulertest.CliqueNodes(0, 4)...)
+	first, spared := schedulertest.BoundGang("first", 0, schedulertest.CliqueNodes(0, 4)...)
 	second, victims := schedulertest.BoundGang("second", 0, schedulertest.CliqueNodes(1, 4)...)
-	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), first, second, inVain, victims, noisy)
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), first, second, spared, victims, noisy)
 
 	high, members := schedulertest.GangWith("high", 4, "clique", schedulertest.AvoidApp("noisy"))
 	schedulertest.SetPriority(high, members, 1_001_000)
@@ -86,18 +87,18 @@ func TestPreemption_AvoidsRefusedClique(t *testing.T) {
 	if got := c.WaitBound(t, members); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
 		t.Errorf("members by rank are on %v, want clique 1 in order", got)
 	}
-	for _, p := range inVain {
+	for _, p := range spared {
 		if _, err := c.CoreV1().
 			Pods(schedulertest.Namespace).
 			Get(t.Context(), p.Name, metav1.GetOptions{}); err != nil {
-			t.Errorf("a pod was preempted in vain: %v", err)
+			t.Errorf("a pod was preempted without result: %v", err)
 		}
 	}
 }
 
 // Whatever would go, services that stay bear no member beside them in either clique. The gang is tried again at the pace of
 // the queue's timer (after 1, 2 and 4 s), not at that of a gang whose victims are going.
-func TestPreemption_VainAttemptsBackOff(t *testing.T) {
+func TestPreemption_UnsuccessfulAttemptsBackOff(t *testing.T) {
 	objects := schedulertest.Objects(schedulertest.Cliques(2, 4)...)
 	for i := range 2 {
 		noisy := schedulertest.ServicePod(

@@ -20,7 +20,7 @@ func (p *GangPreemption) PostFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {
 	needs := waiting.NeedsOf(state)
-	if needs == nil || needs.Question.Accelerators == 0 || p.queue.PreemptsInVain(waiting.IDOfPod(pod)) {
+	if needs == nil || needs.Question.Accelerators == 0 || p.queue.PreemptionRefused(waiting.IDOfPod(pod)) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	x, out := needs.Question, needs.Outcome
@@ -42,7 +42,7 @@ func (p *GangPreemption) preemptForPod(
 		status := p.fitsWithout(ctx, state.Clone(), pod, node, p.units(x, needs.Outcome.Wait.Of))
 		if !status.IsSuccess() {
 			// The filters know better than the queue. In-tree preemption asks them about each victim.
-			p.queue.InVain(waiting.IDOfPod(pod))
+			p.queue.RefusePreemption(waiting.IDOfPod(pod))
 			return nil, fwk.NewStatus(
 				fwk.Unschedulable, "the pod could not run in the place of its victims: "+status.Message())
 		}

@@ -106,7 +106,7 @@ func TestVictims_CheapestAreEvicted(t *testing.T) {
 }
 
 // A gang that a policy makes wait waits, and no unit leaves for a gang that would not fit even then.
-func TestPreemption_EvictsNothingInVain(t *testing.T) {
+func TestPreemption_EvictsNothingWithoutResult(t *testing.T) {
 	never := corev1.PreemptNever
 	for name, c := range map[string]struct {
 		size   int

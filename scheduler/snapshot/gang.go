@@ -92,7 +92,7 @@ func tpuOf(pod *corev1.Pod) string {
 	return cmp.Or(pod.Annotations[topology.AnnotationTPUTopology], pod.Spec.NodeSelector[topology.LabelTPUTopology])
 }
 
-// shape returns the demand of a member and the nodes that are barred for it, and the resources that it requests in vain: a member
+// shape returns the demand of a member and the nodes that are barred for it, and the requested resources that no node offers: a member
 // that runs has what it requests.
 func (v View) shape(m *ranked) (topology.Shape, []string) {
 	pod := m.pod

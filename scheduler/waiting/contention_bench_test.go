@@ -234,8 +234,8 @@ type bout struct {
 	lost    float64
 }
 
-// vain returns the number of units evicted for a gang that did not start.
-func (o bout) vain() int {
+// unsuccessful returns the number of units evicted for a gang that did not start.
+func (o bout) unsuccessful() int {
 	if o.started {
 		return 0
 	}
@@ -310,7 +310,7 @@ func BenchmarkContention(b *testing.B) {
 			}
 			for what, figure := range map[string]float64{
 				"started":  started,
-				"s-waited": o.waited.Seconds(), "evicted-in-vain": float64(o.vain()), "ran-meanwhile": float64(o.ended), "%-in-use": o.used,
+				"s-waited": o.waited.Seconds(), "evicted-without-result": float64(o.unsuccessful()), "ran-meanwhile": float64(o.ended), "%-in-use": o.used,
 				"evicted": float64(o.evicted), "GPU-s-lost": o.lost,
 			} {
 				key := side + "/" + which + "/" + what

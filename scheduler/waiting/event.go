@@ -23,7 +23,7 @@ func (q *Queue) Left(pod *corev1.Pod) {
 	if q.machine.Len() == 0 && len(q.machine.Leases()) == 0 {
 		return
 	}
-	clear(q.vain)
+	clear(q.refusedPreemptions)
 	at := q.numbers([]string{pod.Spec.NodeName})
 	if of := q.partOf(pod); of != nil && len(at) > 0 {
 		from := vacancy{of.ID, at[0]}
@@ -144,7 +144,7 @@ func (q *Queue) Changed() {
 	if q.machine.Len() == 0 {
 		return
 	}
-	clear(q.vain)
+	clear(q.refusedPreemptions)
 	q.machine.Freed(nil)
 	q.soon()
 }
@@ -295,10 +295,10 @@ func (q *Queue) Hold(x *Question, reason contention.Reason, holds []topology.Hel
 	q.recheck(l.Expiry)
 }
 
-// InVain reports that the filters refused the place that victims would have made.
-func (q *Queue) InVain(owner contention.ID) {
+// RefusePreemption reports that the filters refused the place that victims would have made.
+func (q *Queue) RefusePreemption(owner contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.vain[owner] = true
-	q.revoked(q.machine.InVain(owner, q.now()))
+	q.refusedPreemptions[owner] = true
+	q.revoked(q.machine.RefusePreemption(owner, q.now()))
 }

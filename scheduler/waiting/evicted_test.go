@@ -13,7 +13,7 @@ import (
 
 // A unit is evicted once a day for entities with a price. Victims that the framework's filters refuse stay, so that the
 // choice does not count: another gang may evict them. An eviction that took place counts.
-func TestInVain_RefusedEvictionDoesNotCount(t *testing.T) {
+func TestQueue_RefusedEvictionDoesNotCount(t *testing.T) {
 	for name, refused := range map[string]bool{"the filters refuse the place": true, "the victim leaves": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newStill(t, 1)
@@ -25,7 +25,7 @@ func TestInVain_RefusedEvictionDoesNotCount(t *testing.T) {
 				t.Fatalf("the first gang evicts nothing: %+v", first)
 			}
 			if refused {
-				f.queue.InVain("team/first")
+				f.queue.RefusePreemption("team/first")
 			}
 			f.queue.Remove("team/first")
 			f.clock.Step(time.Minute)

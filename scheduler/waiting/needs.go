@@ -55,11 +55,11 @@ func (q *Queue) Wrong(group *schedulingv1beta1.PodGroup) {
 	q.waker.evaluated(e.ID)
 }
 
-// PreemptsInVain reports whether the framework's filters refused the place of an entity's victims: in-tree preemption asks them about each.
-func (q *Queue) PreemptsInVain(id contention.ID) bool {
+// PreemptionRefused reports whether the framework's filters refused the place of an entity's victims: in-tree preemption asks them about each.
+func (q *Queue) PreemptionRefused(id contention.ID) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.vain[id]
+	return q.refusedPreemptions[id]
 }
 
 // EndHold ends the lease of an owner if it is for this reason.

@@ -45,8 +45,8 @@ type Queue struct {
 	evicted map[contention.ID]*eviction
 	// version is that of the readings of units.
 	version int
-	// vain are the entities whose victims would not make room, as the filters say. They choose none until something changes.
-	vain map[contention.ID]bool
+	// refusedPreemptions are the entities whose victims would not make room, as the filters say. They choose none until something changes.
+	refusedPreemptions map[contention.ID]bool
 	// missing are the nodes that cannot be used for a while, and since when.
 	missing map[string]int64
 	// labels are the node labels that were asked for.
@@ -71,17 +71,17 @@ type seen struct {
 // New returns an empty queue.
 func New(t timing.Timing, policy contention.Policy) *Queue {
 	return &Queue{
-		machine:  contention.New(policy),
-		clock:    t,
-		evicted:  make(map[contention.ID]*eviction),
-		begun:    make(map[contention.ID]*contention.Unit),
-		waker:    newWaker(),
-		vain:     make(map[contention.ID]bool),
-		vacated:  make(map[vacancy]bool),
-		partings: make(partings),
-		departed: make(departed),
-		missing:  make(map[string]int64),
-		labels:   make(labels),
+		machine:            contention.New(policy),
+		clock:              t,
+		evicted:            make(map[contention.ID]*eviction),
+		begun:              make(map[contention.ID]*contention.Unit),
+		waker:              newWaker(),
+		refusedPreemptions: make(map[contention.ID]bool),
+		vacated:            make(map[vacancy]bool),
+		partings:           make(partings),
+		departed:           make(departed),
+		missing:            make(map[string]int64),
+		labels:             make(labels),
 
 		disciplines: make(map[string]contention.Discipline),
 		atlas:       atlas{places: make(map[contention.ID]*place)},
@@ -150,7 +150,7 @@ func (q *Queue) Turn(x *Question) Outcome {
 // adds puts the entity of a question into the machine's queue.
 func (q *Queue) adds(x *Question, now time.Time) contention.Entity {
 	e := q.entity(x, now)
-	e.NeverPreempts = e.NeverPreempts || q.vain[e.ID]
+	e.NeverPreempts = e.NeverPreempts || q.refusedPreemptions[e.ID]
 	q.revokeUnwanted(x, &e)
 	q.machine.Add(e)
 	q.waker.evaluated(e.ID)
@@ -296,7 +296,7 @@ func (q *Queue) Remove(id contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.reserved, id) // also of one that was refused last, and is not in the machine
-	delete(q.vain, id)
+	delete(q.refusedPreemptions, id)
 	if !q.machine.Knows(id) {
 		return
 	}

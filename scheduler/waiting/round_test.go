@@ -86,7 +86,7 @@ func TestQueue_DoubtfulOutcomeIsDecidedAnew(t *testing.T) {
 }
 
 // Pods that another scheduler binds to nodes without a lease do not keep others from being evaluated.
-func TestQueue_ForeignPodsElsewhereHoldNobodyUp(t *testing.T) {
+func TestQueue_ForeignPodsElsewhereDelayNoEntity(t *testing.T) {
 	s := newScheduler(t)
 	s.turn(t, "large", 8, 3)
 	s.turn(t, "small", 2, 2)

@@ -18,7 +18,7 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 	at := q.numbers(nodes)
 	expected, leased = q.reserved[id]
 	delete(q.reserved, id)
-	delete(q.vain, id)
+	delete(q.refusedPreemptions, id)
 	if !q.machine.Knows(id) { // another member of it, or a pod that has not waited
 		q.machine.Taken(at)
 		if len(q.machine.Leases()) > 0 {

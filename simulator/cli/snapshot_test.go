@@ -73,7 +73,7 @@ func TestSnapshot_RefusesInOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := "http://" + listener.Addr().String()
+	unused := "http://" + listener.Addr().String()
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestSnapshot_RefusesInOneLine(t *testing.T) {
 		}
 		return path
 	}
-	dead := write("dead", strings.Replace(string(content), server.URL, nobody, 1))
+	dead := write("dead", strings.Replace(string(content), server.URL, unused, 1))
 	torn := write("torn", "kind: [")
 	file := filepath.Join(dir, "c.json.gz")
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "none"))
@@ -103,7 +103,7 @@ func TestSnapshot_RefusesInOneLine(t *testing.T) {
 		{"no kubeconfig", []string{"-o", file}, []string{filepath.Join(dir, "none"), "--kubeconfig", "KUBECONFIG"}},
 		{"no such kubeconfig", []string{"--kubeconfig", filepath.Join(dir, "gone"), "-o", file}, []string{"--kubeconfig ", "gone: ", "no such file"}},
 		{"a torn kubeconfig", []string{"--kubeconfig", torn, "-o", file}, []string{"--kubeconfig ", "torn: "}},
-		{"nobody there", []string{"--kubeconfig", dead, "-o", file}, []string{nobody + ": ", "refused", "context"}},
+		{"nobody there", []string{"--kubeconfig", dead, "-o", file}, []string{unused + ": ", "refused", "context"}},
 		{"forbidden", []string{"--kubeconfig", config, "-o", file}, []string{server.URL, "cannot list", "resourceslices", "ClusterRole"}},
 		{"a directory", []string{"--kubeconfig", config, "-o", dir}, []string{"-o " + dir, "is a directory", "name a file"}},
 		{"no such directory", []string{"--kubeconfig", config, "-o", dir + "/no/c.gz"}, []string{"-o ", "no such file", "directory"}},

@@ -176,14 +176,14 @@ func (w *world) rest() {
 		for _, c := range w.gate.Take() {
 			w.send(c)
 		}
-		if !w.anybodyAdvances() {
+		if !w.advanceOne() {
 			return
 		}
 	}
 	w.must(errRestless)
 }
 
-func (w *world) anybodyAdvances() bool {
+func (w *world) advanceOne() bool {
 	for _, p := range w.processes {
 		if p.advance() {
 			return true

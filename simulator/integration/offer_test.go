@@ -25,7 +25,7 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 
 // A user who misspells a resource gets a warning when submitting the job, which would wait for a resource that may
 // never exist.
-func TestWarnings_ResourcesThatNobodyOffers(t *testing.T) {
+func TestWarnings_ResourcesThatNoNodeOffers(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)
 	heard := &warnings{}

@@ -18,7 +18,7 @@ func typed() map[[2]string]string {
 		{"docs/install.md", "$ lockstep doctor"}:           "printed by make e2e-install on two real nodes, which need root and twenty minutes",
 		{"docs/kueue.md", "Evicted due to AdmissionCheck"}: "TestAdmissionCheck_GangMovesToTheRackWithRoom looks for its words on a cluster with Kueue",
 		{"docs/pod-security.md", "  namespace team"}:       "TestRestricted_RefusedPodsAreTold looks for its words",
-		{"docs/where-is-my-job.md", "Warning:"}:            "TestWarnings_ResourcesThatNobodyOffers looks for its words",
+		{"docs/where-is-my-job.md", "Warning:"}:            "TestWarnings_ResourcesThatNoNodeOffers looks for its words",
 	}
 }
 

@@ -33,7 +33,7 @@ func stream(tb testing.TB, promises func(r *rand.Rand, runs int64) int64) direct
 
 func exactly(_ *rand.Rand, runs int64) int64 { return runs }
 
-func nobodyKnows(*rand.Rand, int64) int64 { return 0 }
+func unknownEnd(*rand.Rand, int64) int64 { return 0 }
 
 func overestimated(r *rand.Rand, runs int64) int64 { return runs + r.Int64N(runs) }
 
@@ -173,7 +173,7 @@ func TestReservation_HalfOfJobsHaveDeadlines(t *testing.T) {
 // gang starts as soon as the units that ran there have ended.
 func TestReservation_HoldsWithoutDeadlines(t *testing.T) {
 	for _, nodes := range []int{64, 128} {
-		scene := stream(t, nobodyKnows)
+		scene := stream(t, unknownEnd)
 		w := watch(t, scene, direct.Options{}, large(&scene, "large", nodes, largeComes))
 		if !w.own.Guessed || w.own.Started != w.onPlace || w.within != 0 {
 			t.Errorf("%d nodes: it starts at %d, its place is free at %d; %d slipped in",

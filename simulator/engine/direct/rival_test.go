@@ -145,7 +145,7 @@ func TestEvicting(t *testing.T) {
 			1000 a ended
 			1002 c ended
 			1013 b ended`},
-		"no victim is evicted in vain": {2, []scenario.Job{
+		"no victim is evicted without result": {2, []scenario.Job{
 			comes("fixed", 1, 0, 100, 0), low("b", 1, 1), high("h", 2, 2),
 		}, `
 			0 fixed submitted

@@ -41,7 +41,7 @@ func keepKubelet(t *testing.T, namespace string) {
 	})
 	go func() {
 		for ctx.Err() == nil {
-			if err := pullInVain(ctx, namespace, node.Name); err != nil && ctx.Err() == nil {
+			if err := failImagePulls(ctx, namespace, node.Name); err != nil && ctx.Err() == nil {
 				t.Logf("playing a kubelet, which tries again: %v", err)
 			}
 			select {
@@ -59,8 +59,8 @@ func room() corev1.ResourceList {
 	}
 }
 
-// pullInVain does once the work of a kubelet for the pods of its node whose image is unavailable.
-func pullInVain(ctx context.Context, namespace, node string) error {
+// failImagePulls does once the work of a kubelet for the pods of its node whose image is unavailable.
+func failImagePulls(ctx context.Context, namespace, node string) error {
 	if err := beat(ctx, node); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // The node of a member that has none yet.
-const nobody = -1
+const none = -1
 
 // draft is a placement in progress: the nodes of the members so far, and the capacity left beside them.
 type draft struct {
@@ -23,7 +23,7 @@ type draft struct {
 func newDraft(l topology.Ledger, gang topology.Gang) *draft {
 	d := &draft{ledger: l, gang: gang, nodes: make([]int, len(gang.Members)), left: make(map[int]topology.Capacity)}
 	for rank, m := range gang.Members {
-		d.nodes[rank] = nobody
+		d.nodes[rank] = none
 		if m.Placed {
 			d.nodes[rank] = m.Node
 		}
@@ -35,7 +35,7 @@ func newDraft(l topology.Ledger, gang topology.Gang) *draft {
 func (d *draft) waiting() [][]int {
 	ranks := make([][]int, len(d.gang.Shapes))
 	for rank, m := range d.gang.Members {
-		if d.nodes[rank] == nobody {
+		if d.nodes[rank] == none {
 			ranks[m.Shape] = append(ranks[m.Shape], rank)
 		}
 	}

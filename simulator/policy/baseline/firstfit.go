@@ -20,7 +20,7 @@ func (p *firstFit) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 	// Room only shrinks while the gang is placed, so a node that is full for a shape stays so.
 	next := make([]int, len(gang.Shapes))
 	for rank, m := range gang.Members {
-		if d.nodes[rank] != nobody {
+		if d.nodes[rank] != none {
 			continue
 		}
 		at := next[m.Shape]

@@ -114,13 +114,13 @@ func (f *flavor) count(w wish, room func(node int) int) {
 	for level, domains := range slices.Backward(f.byLevel) {
 		for _, i := range domains {
 			d := &f.domains[i]
-			if d.node != nobody {
+			if d.node != none {
 				d.pods = room(d.node)
 			}
 			if level == w.home {
 				d.slices = d.pods / w.slice
 			}
-			if d.parent != nobody {
+			if d.parent != none {
 				f.domains[d.parent].pods += d.pods
 				f.domains[d.parent].slices += d.slices
 			}
@@ -164,7 +164,7 @@ func (f *flavor) choose(w wish) (int, []int) {
 	need := w.pods / w.slice
 	for level := w.level; ; level-- {
 		sorted := f.sorted(w, f.byLevel[level])
-		if one := f.holding(w, sorted, need); one != nobody {
+		if one := f.holding(w, sorted, need); one != none {
 			return level, []int{one}
 		}
 		switch {
@@ -182,7 +182,7 @@ func (f *flavor) holding(w wish, sorted []int, need int) int {
 		if at := slices.IndexFunc(sorted, func(i int) bool { return f.domains[i].slices >= need }); at >= 0 {
 			return sorted[at]
 		}
-		return nobody
+		return none
 	}
 	return f.fitting(sorted, need, slicesOf)
 }
@@ -241,10 +241,10 @@ func (f *flavor) deal(w wish, sorted []int, units int, u unit) []int {
 
 // fitting returns the first of the domains with least room that hold so many; -1 if none does.
 func (f *flavor) fitting(among []int, units int, u unit) int {
-	best := nobody
+	best := none
 	for _, i := range among {
 		has := f.domains[i].has(u)
-		if has >= units && (best == nobody || has < f.domains[best].has(u)) {
+		if has >= units && (best == none || has < f.domains[best].has(u)) {
 			best = i
 		}
 	}

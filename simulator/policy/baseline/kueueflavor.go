@@ -92,7 +92,7 @@ func (f *flavor) grow(leaves []leaf) {
 			level++
 		}
 		for ; level < len(f.levels); level++ {
-			d := domain{parent: nobody, node: nobody, order: len(f.byLevel[level])}
+			d := domain{parent: none, node: none, order: len(f.byLevel[level])}
 			if level > 0 {
 				d.parent = path[level-1]
 			}
@@ -102,7 +102,7 @@ func (f *flavor) grow(leaves []leaf) {
 			path[level] = len(f.domains)
 			f.domains = append(f.domains, d)
 			f.byLevel[level] = append(f.byLevel[level], path[level])
-			if d.parent != nobody {
+			if d.parent != none {
 				f.domains[d.parent].kids = append(f.domains[d.parent].kids, path[level])
 			}
 		}

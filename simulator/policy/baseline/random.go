@@ -22,14 +22,14 @@ func (p *random) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 	d := newDraft(l, gang)
 	feasible := make([][]int, len(gang.Shapes))
 	for rank, m := range gang.Members {
-		if d.nodes[rank] != nobody {
+		if d.nodes[rank] != none {
 			continue
 		}
 		if feasible[m.Shape] == nil {
 			feasible[m.Shape] = d.feasible(m.Shape, p.fleet.of(l.Tree))
 		}
 		node := d.draw(m.Shape, &feasible[m.Shape], chance)
-		if node == nobody {
+		if node == none {
 			return nil, false
 		}
 		d.put(rank, node)
@@ -59,5 +59,5 @@ func (d *draft) draw(shape int, nodes *[]int, chance *rand.Rand) int {
 		(*nodes)[at] = (*nodes)[n-1]
 		*nodes = (*nodes)[:n-1]
 	}
-	return nobody
+	return none
 }

@@ -37,14 +37,14 @@ func (p *scored) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
 	s := scoring{draft: newDraft(l, gang), score: p.score, offers: make([]*offers, len(gang.Shapes))}
 	s.changes = make(map[int]int)
 	for rank, m := range gang.Members {
-		if s.nodes[rank] != nobody {
+		if s.nodes[rank] != none {
 			continue
 		}
 		if s.offers[m.Shape] == nil {
 			s.open(m.Shape, p.fleet.of(l.Tree))
 		}
 		node := s.best(m.Shape)
-		if node == nobody {
+		if node == none {
 			return nil, false
 		}
 		s.put(rank, node)
@@ -97,7 +97,7 @@ func (s *scoring) best(shape int) int {
 			return o.node
 		}
 	}
-	return nobody
+	return none
 }
 
 // of is the node's score with one more pod of the shape, which it has room for. Where totals are not known, the node counts as

@@ -165,12 +165,12 @@ func (p *slurm) Sets(l topology.Ledger, gang topology.Gang) (sets [][]int, membe
 // outside places all ranks on the nodes that are in no block, in as few runs of nodes with room as it can.
 func (p *slurm) outside(d *draft, counts, ranks []int) bool {
 	var runs [][]int
-	last := nobody
+	last := none
 	for at, node := range p.flat {
 		if counts[node] == 0 {
 			continue
 		}
-		if last == nobody || at > last+1 {
+		if last == none || at > last+1 {
 			runs = append(runs, nil)
 		}
 		runs[len(runs)-1] = append(runs[len(runs)-1], node)
@@ -204,18 +204,18 @@ func roomOf(counts []int, blocks [][]int) *blockRoom {
 
 // segment takes room for so many inside one block of reach base blocks, and returns the nodes; nil if no such block has enough.
 func (r *blockRoom) segment(members, reach int) []int {
-	best, least := nobody, 0
+	best, least := none, 0
 	for first := 0; first < len(r.sums); first += reach {
 		sum := 0
 		for _, room := range r.sums[first:min(first+reach, len(r.sums))] {
 			sum += room
 		}
 		// Of equal ones the plugin takes the last.
-		if sum >= members && (best == nobody || sum <= least) {
+		if sum >= members && (best == none || sum <= least) {
 			best, least = first, sum
 		}
 	}
-	if best == nobody {
+	if best == none {
 		return nil
 	}
 	nodes := make([]int, 0, members)

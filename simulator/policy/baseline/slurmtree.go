@@ -50,7 +50,7 @@ func (p *slurmTree) read(tree *topology.Tree) {
 	if p.tree == tree {
 		return
 	}
-	*p = slurmTree{tree: tree, leaf: nobody, at: make([]int, tree.Len())}
+	*p = slurmTree{tree: tree, leaf: none, at: make([]int, tree.Len())}
 	var f fleet
 	nodes, levels := f.of(tree), tree.Levels()
 	for order, node := range nodes {
@@ -97,13 +97,13 @@ func (p *slurmTree) component(d *draft, shape int, ranks []int) bool {
 	counts := d.counts(shape)
 	for level := len(p.switches) - 1; level >= lowest; level-- {
 		room := roomOf(counts, p.switches[level])
-		best := nobody
+		best := none
 		for i, sum := range room.sums {
-			if sum >= len(ranks) && (best == nobody || sum < room.sums[best]) {
+			if sum >= len(ranks) && (best == none || sum < room.sums[best]) {
 				best = i
 			}
 		}
-		if best != nobody {
+		if best != none {
 			p.fill(d, counts, ranks, p.switches[level][best])
 			return true
 		}
@@ -114,7 +114,7 @@ func (p *slurmTree) component(d *draft, shape int, ranks []int) bool {
 // oneSwitch reports whether a job that requires a level asks for one leaf switch: domains of the level are inside one.
 func (p *slurmTree) oneSwitch(required string) bool {
 	level, known := p.tree.Level(required)
-	return required != "" && known && p.leaf != nobody && level >= p.leaf
+	return required != "" && known && p.leaf != none && level >= p.leaf
 }
 
 // fill places ranks under a switch that has room for all.

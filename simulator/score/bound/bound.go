@@ -15,7 +15,7 @@ type Bounds struct {
 	// JCT is the mean completion time, JCTByWork the mean in which a job counts as its accelerators times its run time.
 	JCT, JCTByWork float64
 	// Wait and WaitByWork are the same less run times. They bound waits and, where there are preemptions or failures, waits and the time of
-	// runs that are lost together: a job that runs in vain does not wait. They bound nothing if Slows.
+	// runs that are lost together: a job that runs without result does not wait. They bound nothing if Slows.
 	Wait, WaitByWork float64
 	// Slows is set if placements or starts make runs longer than their nominal time (scenario.Scenario.Costs).
 	// Completions are later still, but a slow run is no wait.

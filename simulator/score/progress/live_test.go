@@ -48,7 +48,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("waited in vain until", what)
+			t.Fatal("waited without result until", what)
 		}
 	}
 }

@@ -161,8 +161,8 @@ func (s *builder) close(accelerators []string, open func(*corev1.Taint) bool) {
 		foreign := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool {
 			return t.Effect == corev1.TaintEffectPreferNoSchedule || slices.Contains(accelerators, t.Key)
 		})
-		nobody := slices.ContainsFunc(foreign, func(t corev1.Taint) bool { return open == nil || !open(&t) })
-		s.Closed[at] = s.Closed[at] || node.Spec.Unschedulable || nobody
+		untolerated := slices.ContainsFunc(foreign, func(t corev1.Taint) bool { return open == nil || !open(&t) })
+		s.Closed[at] = s.Closed[at] || node.Spec.Unschedulable || untolerated
 		if s.Closed[at] || len(foreign) == 0 {
 			continue
 		}

@@ -60,11 +60,11 @@ type roomKey struct {
 	demand string
 }
 
-const nobody = -1
+const absent = -1
 
 func newWisher(s *scenario.Scenario) *wisher {
 	w := &wisher{
-		ledger: s.Ledger, nvlink: nobody, network: nobody, around: nobody, levels: s.Ledger.Tree.Levels(),
+		ledger: s.Ledger, nvlink: absent, network: absent, around: absent, levels: s.Ledger.Tree.Levels(),
 		most: make(map[roomKey]int),
 	}
 	for level := range w.levels {
@@ -104,11 +104,11 @@ func (w *wisher) domainsOf(level int) (domains [][]int, several bool) {
 func (w *wisher) wish(g *topology.Gang, insists bool) {
 	size := len(g.Members)
 	switch {
-	case w.nvlink != nobody && size <= mostNVLink && w.holds(w.nvlink, g, size):
+	case w.nvlink != absent && size <= mostNVLink && w.holds(w.nvlink, g, size):
 		g.Required = w.name(w.nvlink)
-	case w.nvlink != nobody && segmentOf(size) > 1 && w.holds(w.nvlink, g, segmentOf(size)):
+	case w.nvlink != absent && segmentOf(size) > 1 && w.holds(w.nvlink, g, segmentOf(size)):
 		g.Segment = topology.Segment{Size: segmentOf(size), Level: w.name(w.nvlink)}
-	case w.holds(w.network, g, size) && insists && w.nvlink == nobody:
+	case w.holds(w.network, g, size) && insists && w.nvlink == absent:
 		g.Required = w.name(w.network)
 	case w.holds(w.network, g, size):
 		g.Preferred = w.name(w.network)
@@ -132,7 +132,7 @@ func (w *wisher) name(level int) string { return w.levels[level].Name }
 
 // holds reports whether a domain of a level could hold so many members if nothing ran.
 func (w *wisher) holds(level int, g *topology.Gang, members int) bool {
-	if level == nobody {
+	if level == absent {
 		return false
 	}
 	demand := g.Shapes[0].Demand

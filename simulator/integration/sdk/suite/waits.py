@@ -53,7 +53,7 @@ def fails(stage: Stage) -> None:
 
 
 def gives_up(stage: Stage) -> None:
-    """Wait in vain, and refuse what cannot be waited for."""
+    """Wait without result, and refuse what cannot be waited for."""
     _train(stage, "endless", "10m")
     wait, call = stage.client.wait_for_job_status, stage.table.call
     call(
