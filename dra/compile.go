@@ -143,14 +143,20 @@ func (f *Fitter) lens(read *lens) *lens {
 	return read
 }
 
-// reading caches the lenses of expressions: computing one takes as long as compiling the expression.
-func (f *Fitter) reading(compiled cel.CompilationResult) *lens {
-	l, known := f.readings.get(compiled.Expression)
+// expression is the part of an expression's evaluation that does not depend on devices.
+type expression struct {
+	lens  *lens
+	price price
+}
+
+// expression caches the lenses and prices of expressions: computing one takes as long as compiling the expression.
+func (f *Fitter) expression(compiled cel.CompilationResult) expression {
+	e, known := f.expressions.get(compiled.Expression)
 	if !known {
-		l = reading(compiled)
-		f.readings.put(compiled.Expression, l)
+		e = expression{reading(compiled), priceOf(compiled)}
+		f.expressions.put(compiled.Expression, e)
 	}
-	return l
+	return e
 }
 
 // options returns the alternatives of a request without their selectors.
@@ -178,7 +184,7 @@ func options(r resourcev1.DeviceRequest) []option {
 // selects compiles the selectors of an option, its class's first, and returns the first failure as a sentence.
 func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceRequest) string {
 	var list []selector
-	add := func(of string, selectors []resourcev1.DeviceSelector) string {
+	add := func(of string, selectors []resourcev1.DeviceSelector, priced bool) string {
 		for _, s := range selectors {
 			if s.CEL == nil {
 				return fmt.Sprintf("request %s: %s selects in a way that this version does not know", o.name, of)
@@ -188,15 +194,21 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 				return fmt.Sprintf("request %s: the selector %q of %s does not compile: %s",
 					o.name, s.CEL.Expression, of, oneLine(compiled.Error.Detail))
 			}
-			read.add(f.reading(compiled))
+			e := f.expression(compiled)
+			if priced {
+				if fault := t.charge(e.price, o.name, "selector"); fault != "" {
+					return fault
+				}
+			}
+			read.add(e.lens)
 			list = append(list, selector{s.CEL.Expression, of, compiled})
 		}
 		return ""
 	}
-	if fault := add("device class "+o.class, t.classes[o.class].Spec.Selectors); fault != "" {
+	if fault := add("device class "+o.class, t.classes[o.class].Spec.Selectors, false); fault != "" {
 		return fault
 	}
-	if fault := add("request "+o.name, ownSelectors(r, o.name)); fault != "" {
+	if fault := add("request "+o.name, ownSelectors(r, o.name), true); fault != "" {
 		return fault
 	}
 	for _, a := range o.derives {
@@ -205,7 +217,11 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 			return fmt.Sprintf("request %s: the expression %q of attribute %s does not compile: %s",
 				o.name, a.Expression, a.Name, oneLine(compiled.Error.Detail))
 		}
-		read.add(f.reading(compiled))
+		e := f.expression(compiled)
+		if fault := t.charge(e.price, o.name, "derived attribute"); fault != "" {
+			return fault
+		}
+		read.add(e.lens)
 	}
 	same := func(k []selector) bool {
 		return slices.EqualFunc(k, list, func(a, b selector) bool { return a.text == b.text })

@@ -46,6 +46,8 @@ type terms struct {
 	// selected caches the devices that the selectors of a kind select.
 	selected map[selection]verdict
 	number   uint32
+	// price is that of all expressions that users wrote, of every request and alternative.
+	price uint64
 }
 
 // want is one request, with its alternatives.

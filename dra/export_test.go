@@ -3,7 +3,7 @@ package dra
 // Forgetful returns a fitter that remembers nothing but compiled expressions.
 func (f *Fitter) Forgetful() *Fitter {
 	n := NewFitter(f.features, f.steps)
-	n.compiled, n.readings = f.compiled, f.readings
+	n.compiled, n.expressions = f.compiled, f.expressions
 	n.allocator = &upstream{f.features, f.compiled}
 	return n
 }
@@ -15,3 +15,6 @@ func (f *Fitter) Kept(inv *Inventory) (demands, seen int) {
 	}
 	return len(f.terms.used) + len(f.terms.before), seen
 }
+
+// Price returns the price of the expressions of the demand's claims.
+func (d *Demand) Price() uint64 { return d.terms.price }

@@ -48,8 +48,9 @@ type Fitter struct {
 	devices names
 	// classes numbers the descriptions of nodes.
 	classes names
-	// readings caches the attributes that each CEL expression reads, by expression: finding out costs as much as compiling.
-	readings recent[string, *lens]
+	// expressions caches the attributes that each CEL expression reads and its price, by expression: finding out costs as
+	// much as compiling.
+	expressions recent[string, expression]
 	// lenses interns equal sets of attributes, so that demands that read the same attributes share classes of nodes.
 	lenses recent[string, *lens]
 	// looks caches the class of each node through each lens.

@@ -1,12 +1,14 @@
 package devices_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +56,29 @@ func TestDevices_MalformedClaimsAreExplained(t *testing.T) {
 	c := schedulertest.NewCluster(t, objects, itsClaims, claims)
 	c.Create(t, wrong, lost)
 	if why := c.WaitRejected(t, "wrong"); !strings.Contains(why, "gpus") {
+		t.Errorf("it waits for: %s", why)
+	}
+	c.Create(t, other, fine)
+	c.WaitBound(t, fine)
+}
+
+// A gang whose selector takes long for each device waits, and its condition says why. Nothing is evaluated for it.
+func TestDevices_DearSelectorsAreExplained(t *testing.T) {
+	t.Parallel()
+	objects := schedulertest.PairedCliques(1, 4, 2)
+	wrong, lost, itsClaims := schedulertest.PairGang("wrong", 2, 1, "gpu")
+	ten := "[1,1,1,1,1,1,1,1,1,1]"
+	dear := fmt.Sprintf("%[1]s.all(a, %[1]s.all(b, %[1]s.all(c, %[1]s.all(d, %[1]s.all(e, a > 0)))))", ten)
+	for _, c := range itsClaims {
+		exactly := c.(*resourcev1.ResourceClaim).Spec.Devices.Requests[0].Exactly
+		exactly.Selectors = append(exactly.Selectors, resourcev1.DeviceSelector{
+			CEL: &resourcev1.CELDeviceSelector{Expression: dear},
+		})
+	}
+	other, fine, claims := schedulertest.PairGang("fine", 2, 2, "gpu")
+	c := schedulertest.NewCluster(t, objects, itsClaims, claims)
+	c.Create(t, wrong, lost)
+	if why := c.WaitRejected(t, "wrong"); !strings.Contains(why, "units of work for each device, at most 2000") {
 		t.Errorf("it waits for: %s", why)
 	}
 	c.Create(t, other, fine)
