@@ -116,8 +116,14 @@ func (t *terms) charge(p price, request, what string) string {
 			request, what, p.refused)
 	}
 	if t.price += p.units; t.price > MostPrice {
-		return fmt.Sprintf("request %s: with its %ss the pod's claims cost %d units of work for each device, at most %d are "+
-			"admitted; use fewer or simpler ones, without loops and regular expressions", request, what, t.price, MostPrice)
+		return fmt.Sprintf(
+			"request %s: with its %ss the pod's claims cost %d units of work for each device, at most %d are "+
+				"admitted; use fewer or simpler ones, without loops and regular expressions",
+			request,
+			what,
+			t.price,
+			MostPrice,
+		)
 	}
 	return ""
 }

@@ -168,56 +168,60 @@ func dearest() map[string]func(loops int) string {
 		"optional": `device.attributes["gpu.nvidia.com"].?long.orValue("") != ""`,
 	} {
 		out[name] = func(n int) string {
-			return "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "].all(v0, " + b + ") && " + long + ` == "x"`
+			return "[" + strings.TrimSuffix(
+				strings.Repeat("1,", n),
+				",",
+			) + "].all(v0, " + b + ") && " + long + ` == "x"`
 		}
 	}
 	return out
 }
 
-// TestDemand_AdmittedSelectorsAreFast measures the dearest admitted selectors of many kinds.
-func TestDemand_AdmittedSelectorsAreFast(t *testing.T) {
+// BenchmarkSelectors_DearestAdmitted gives the time for each device of the dearest admitted selectors of many kinds.
+func BenchmarkSelectors_DearestAdmitted(b *testing.B) {
 	const devices = 8
 	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
 		Driver: "gpu.nvidia.com", NodeName: new("n"), Pool: resourcev1.ResourcePool{Name: "n", ResourceSliceCount: 1},
 	}}
 	for i := range devices {
 		d := resourcev1.Device{Name: fmt.Sprint("gpu-", i)}
-		d.Capacity = map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("80Gi")}}
+		d.Capacity = map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{
+			"memory": {Value: resource.MustParse("80Gi")},
+		}
 		d.Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
 			"long": {StringValue: new(strings.Repeat("a", 63) + fmt.Sprint(i))}, "type": {StringValue: new("gpu")},
 		}
 		for a := range 29 {
-			d.Attributes[resourcev1.QualifiedName(fmt.Sprint("a", a))] = resourcev1.DeviceAttribute{StringValue: new("v")}
+			d.Attributes[resourcev1.QualifiedName(fmt.Sprint("a", a))] = resourcev1.DeviceAttribute{
+				StringValue: new("v"),
+			}
 		}
 		slice.Spec.Devices = append(slice.Spec.Devices, d)
 	}
-	fleet := dra.Fleet{Inventory: dra.NewInventory([]*resourcev1.ResourceSlice{slice}, node("n")), Ledger: dra.NewLedger()}
+	fleet := dra.Fleet{
+		Inventory: dra.NewInventory([]*resourcev1.ResourceSlice{slice}, node("n")),
+		Ledger:    dra.NewLedger(),
+	}
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)
 	for name, of := range dearest() {
-		most := 0
-		for step := 512; step > 0; step /= 2 {
-			if f.Demand(lookup, selecting(of(most+step))).Fault == "" {
-				most += step
+		b.Run(name, func(b *testing.B) {
+			most := 0
+			for step := 512; step > 0; step /= 2 {
+				if f.Demand(lookup, selecting(of(most+step))).Fault == "" {
+					most += step
+				}
 			}
-		}
-		if most == 0 {
-			t.Logf("%-12s %s", name, f.Demand(lookup, selecting(of(1))).Fault)
-			continue
-		}
-		d := f.Demand(lookup, selecting(of(most)))
-		took := time.Hour // the shortest of three times: the machine does other work
-		for range 3 {
-			began := time.Now()
-			fit, err := f.Forgetful().Fit(t.Context(), fleet, "n", d)
-			if took = min(took, time.Since(began)/devices); err != nil || fit.Pods != 0 {
-				t.Error(fit, err)
+			if most == 0 {
+				b.Skip(f.Demand(lookup, selecting(of(1))).Fault)
 			}
-			d = f.Forgetful().Demand(lookup, selecting(of(most)))
-		}
-		t.Logf("%-12s %4d times, price %4d: %v for each device", name, most, d.Price(), took)
-		if took > 10*time.Millisecond { // a margin for slow machines
-			t.Errorf("%s: %v for each device", name, took)
-		}
+			for b.Loop() {
+				d := f.Forgetful().Demand(lookup, selecting(of(most)))
+				if fit, err := f.Forgetful().Fit(b.Context(), fleet, "n", d); err != nil || fit.Pods != 0 {
+					b.Error(fit, err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/devices, "µs/device")
+		})
 	}
 }
 
