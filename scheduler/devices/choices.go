@@ -80,7 +80,7 @@ func (a Asked) Choose(gang topology.Gang) topology.Gang {
 	return gang
 }
 
-// Holds reports whether the nodes of this choice have free capacity for so many members, each of the least demand.
+// Holds reports whether the nodes of this choice that some kind of member may have hold so many members, each of the least demand.
 func (a Asked) Holds(free []topology.Capacity, members int64) bool {
 	var least topology.Capacity
 	for i, shape := range a.apart {
@@ -94,7 +94,11 @@ func (a Asked) Holds(free []topology.Capacity, members int64) bool {
 	}
 	for _, name := range a.choice.Nodes {
 		node, known := a.Ledger.Tree.Index(name)
-		if !known {
+		if !known ||
+			!slices.ContainsFunc(
+				a.apart,
+				func(of topology.Shape) bool { return of.Barred == nil || of.Barred[node] == "" },
+			) {
 			continue
 		}
 		room := members
