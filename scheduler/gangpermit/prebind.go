@@ -72,6 +72,12 @@ func (p *GangPermit) lost(uid types.UID) {
 		s.of.passed.Delete(member)
 		s.of.sentBack.Insert(member)
 	}
+	for follower, of := range p.follows {
+		if of == s {
+			s.of.passed.Delete(follower)
+			s.of.sentBack.Insert(follower)
+		}
+	}
 }
 
 // gone fails the start of a pod that is deleted on its way.

@@ -2,6 +2,7 @@ package gangpermit_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -115,5 +116,20 @@ func TestGangPermit_PreBindEndsAfterGrace(t *testing.T) {
 		synctest.Wait()
 		cancel() // the scheduler ends
 		expect(t, told, 2, fwk.Unschedulable)
+	})
+}
+
+// A surplus member whose volume takes minutes does not count for the next start of its gang when its own has failed.
+func TestGangPermit_FollowerOfAFailedStartDoesNotCount(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+		t.Helper()
+		w.submit(t, plugin, 3) // follows the start of 0, 1 and 2
+		for i := range 3 {     // the volume of 1 fails: all return
+			plugin.Unreserve(t.Context(), cycle{}, member(i), "node")
+		}
+		if codes := w.submit(t, plugin, 0, 2); !slices.Equal(codes, []fwk.Code{fwk.Wait, fwk.Wait}) {
+			t.Errorf("codes %v: two members start of a gang that needs three", codes)
+		}
+		expect(t, prebind(t.Context(), plugin, 3), 1, fwk.Unschedulable)
 	})
 }
