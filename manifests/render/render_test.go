@@ -110,6 +110,9 @@ func TestChart_ValuesThatCannotBe(t *testing.T) {
 		{"config.webhook.port", 10443, "must differ: two have port 10443"},
 		{"config.metrics.bindAddress", ":8081", "must differ: two have port 8081"},
 		{"config.metrics.bindAddress", "0", ""},
+		{"config.health.healthProbeBindAddress", "0", "manager.config.health.healthProbeBindAddress: must have a port"},
+		{"args", []any{"--metrics-bind-address=:1"}, "--metrics-bind-address: set manager.config.metrics.bindAddress"},
+		{"args", []any{"--health-probe-bind-address=:1"}, "set manager.config.health.healthProbeBindAddress"},
 		{"config.certManagement", nil, ""},
 		{"config.webhook", nil, ""},
 	} {

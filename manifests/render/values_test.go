@@ -279,7 +279,8 @@ func TestRender_StatusOfForeignGroups(t *testing.T) {
 
 // helm upgrade --reuse-values has the values of the release before, which did not know the newest of them.
 func TestRender_ValuesOfAnOlderRelease(t *testing.T) {
-	older := render.Default().With("scheduler.aliases", nil).With("neighbors", nil)
+	older := render.Default().With("scheduler.aliases", nil).With("neighbors", nil).
+		With("systemPriorities", nil).With("podSecurityContext", nil)
 	before, after := rendered(t, older), rendered(t, render.Default())
 	if diff := cmp.Diff(after, before); diff != "" {
 		t.Errorf("values of an older release render something else (-shipped +older):\n%s", diff)

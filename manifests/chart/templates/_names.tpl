@@ -52,7 +52,8 @@ true
 {{- if and .Values.takeOver .Values.namespaces }}
 {{- fail "takeOver: must not be with namespaces: the TrainJobs of other namespaces would have no controller" }}
 {{- end }}
-{{- range $flag, $field := dict "--webhook-port" "webhook.port" "--status-server-port" "statusServer.port" }}
+{{- range $flag, $field := dict "--webhook-port" "webhook.port" "--status-server-port" "statusServer.port"
+  "--metrics-bind-address" "metrics.bindAddress" "--health-probe-bind-address" "health.healthProbeBindAddress" }}
 {{- range $.Values.manager.args }}
 {{- if eq (first (splitList "=" .)) $flag }}
 {{- fail (printf "manager.args: %s: set manager.config.%s, which the ports of pods and Services follow" $flag $field) }}
@@ -62,6 +63,9 @@ true
 {{- $ports := list }}
 {{- range list "webhook" "status" "metrics" "health" }}
 {{- $port := include (printf "lockstep.manager.port.%s" .) $ | trim }}
+{{- if and (eq . "health") (eq $port "0") }}
+{{- fail "manager.config.health.healthProbeBindAddress: must have a port: the pods' probes need it" }}
+{{- end }}
 {{- if has $port $ports }}
 {{- fail (printf "manager.config: webhook.port, statusServer.port, metrics.bindAddress and health.healthProbeBindAddress must differ: two have port %s" $port) }}
 {{- end }}
