@@ -69,12 +69,12 @@ JOBSET_CHART = $(shell $(GO) list -m -f '{{.Dir}}' sigs.k8s.io/jobset)/charts/jo
 
 .PHONY: chart
 chart: build ## Pack the Helm chart, with JobSet's in it, into out/chart.
-	@mkdir -p out/chart
+	@rm -f out/chart/lockstep-* && mkdir -p out/chart
 	@$(GO) run $(JOBS) ./manifests/cmd/chart -binary $(BIN)/lockstep -jobset "$(JOBSET_CHART)" -dir out/chart
 
 .PHONY: bundle
 bundle: images ## Pack chart and images into one archive in out/chart, for clusters without a network.
-	@mkdir -p out/chart
+	@rm -f out/chart/lockstep-* && mkdir -p out/chart
 	@$(GO) run $(JOBS) ./manifests/cmd/chart -binary $(IMAGES)/bin/linux_amd64/lockstep -jobset "$(JOBSET_CHART)" -dir out/chart \
 		-layouts $(IMAGES)/layout
 

@@ -39,7 +39,7 @@ const (
 	mostShort              = 500
 )
 
-// pricing is how a function is priced. A function without one is refused, because its work may not depend on what CEL
+// pricing is the way to price a function. A function without one is refused, because its work may not depend on what CEL
 // counts: a format or a range has the length that a number in it says.
 type pricing int
 
