@@ -194,7 +194,7 @@ func tokenWith(claims map[string]any, whose string) string {
 	return encode([]byte(`{"alg":"none"}`)) + "." + encode(payload) + "." + encode([]byte(whose))
 }
 
-// family is a TrainJob with all that it becomes: a JobSet, a Job and a pod called <name>-pod.
+// family is a TrainJob with all that it becomes: a JobSet, a Job and a pod called <name>-pod on a node.
 func family(name string) []client.Object {
 	owned := func(kind, group, owner string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{
@@ -206,7 +206,7 @@ func family(name string) []client.Object {
 		return meta
 	}
 	pod := &corev1.Pod{ObjectMeta: meta(owned("Job", "batch/v1", name+"-node-0"), name+"-pod")}
-	pod.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: name}
+	pod.Labels, pod.Spec.NodeName = map[string]string{jobsetv1alpha2.JobSetNameKey: name}, "node"
 	return []client.Object{
 		&trainerv1alpha1.TrainJob{ObjectMeta: meta(metav1.ObjectMeta{}, name)},
 		&jobsetv1alpha2.JobSet{ObjectMeta: meta(owned("TrainJob", "trainer.kubeflow.org/v1alpha1", name), name)},

@@ -235,10 +235,14 @@ func (i *identities) podOf(ctx context.Context, token string, job types.Namespac
 	return &pod, nil
 }
 
-// belongs follows the owners from the pod to the job. Names are not enough: a job can have had another one's name.
+// belongs follows the owners from the pod to the job. Names are not enough: a job can have had another one's name. The pod
+// must have a node: a user can request a token of a pod that waits, and report an end for the job to be backfilled.
 func (i *identities) belongs(ctx context.Context, pod *corev1.Pod, job *trainerv1alpha1.TrainJob) error {
 	if pod.Labels[jobsetv1alpha2.JobSetNameKey] != job.Name {
 		return fmt.Errorf("%w: pod %s is none of its JobSet's", errDenied, pod.Name)
+	}
+	if pod.Spec.NodeName == "" {
+		return fmt.Errorf("%w: pod %s is not scheduled to a node yet", errDenied, pod.Name)
 	}
 	var jobSet jobsetv1alpha2.JobSet
 	if err := i.cached.Get(ctx, client.ObjectKeyFromObject(job), &jobSet); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,6 +75,7 @@ func TestIdentity_StrangersAreRefused(t *testing.T) {
 		"of an earlier pod":       {token: tokenWith(mine, "team-a/train-pod/earlier"), reviews: 1},
 		"of another job's pod":    {token: token("other-pod", "train"), reviews: 1},
 		"of a pod without labels": {token: token("train-pod", "train"), reviews: 1, change: unlabeled},
+		"of a pod that waits":     {token: token("train-pod", "train"), reviews: 1, change: unscheduled},
 		"of a pod by hand":        {token: token("train-pod", "train"), reviews: 1, change: orphaned(3)},
 		"of a Job by hand":        {token: token("train-pod", "train"), reviews: 1, change: orphaned(2)},
 		"of a JobSet by hand":     {token: token("train-pod", "train"), reviews: 1, change: orphaned(1)},
@@ -103,6 +105,14 @@ func TestIdentity_StrangersAreRefused(t *testing.T) {
 
 func unlabeled(objects []client.Object) []client.Object {
 	objects[3].SetLabels(nil)
+	return objects
+}
+
+// unscheduled leaves the pod without a node: its user can request a token of it, though no program of it has started.
+func unscheduled(objects []client.Object) []client.Object {
+	if pod, ok := objects[3].(*corev1.Pod); ok {
+		pod.Spec.NodeName = ""
+	}
 	return objects
 }
 

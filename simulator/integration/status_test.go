@@ -38,11 +38,7 @@ spec:
 func TestTrainerStatus_PodsReport(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(t, strings.ReplaceAll(reporting, "NAME,", "train,")+"---\n"+strings.ReplaceAll(reporting, "NAME,", "other,"))
-	var pods, others []corev1.Pod
-	eventually(t, "the pods", func() bool {
-		pods, others = podsOf(t.Context(), t, namespace, "train"), podsOf(t.Context(), t, namespace, "other")
-		return len(pods) == 2 && len(others) == 2
-	})
+	pods, others := newRunners(t, namespace, "train", 2, nil), newRunners(t, namespace, "other", 2, nil)
 	audience := plan.StatusAudience(types.NamespacedName{Namespace: namespace, Name: "train"})
 	reporter := newReporter(t, namespace, "train", pods[0])
 	first, unused := token(t, audience, &pods[0]), token(t, audience, &pods[1])

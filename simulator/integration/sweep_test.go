@@ -99,11 +99,7 @@ func TestSweep_LimitIsRaised(t *testing.T) {
 func TestSweep_TunerReadsMetricsFromStatus(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(t, trialOf("trial", "NAMESPACE", 1))
-	var pods []corev1.Pod
-	eventually(t, "the pod", func() bool {
-		pods = podsOf(t.Context(), t, namespace, "trial")
-		return len(pods) == 1
-	})
+	pods := newRunners(t, namespace, "trial", 1, nil)
 	audience := plan.StatusAudience(types.NamespacedName{Namespace: namespace, Name: "trial"})
 	reporter, proof := newReporter(t, namespace, "trial", pods[0]), token(t, audience, &pods[0])
 	for step, loss := range []string{"0.90", "0.42"} {

@@ -40,7 +40,7 @@ func TrainJob(namespace string, i int) *unstructured.Unstructured {
 	}}
 }
 
-// Pod returns the pod that a Job of a JobSet would get. It is not scheduled: only its existence counts.
+// Pod returns the pod that a Job of a JobSet would get. Its node does not exist: that it has one is all that counts.
 func Pod(job *batchv1.Job) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -52,8 +52,8 @@ func Pod(job *batchv1.Job) *corev1.Pod {
 			},
 		},
 		Spec: corev1.PodSpec{
-			Containers:      []corev1.Container{{Name: "node", Image: "none"}},
-			SchedulingGates: []corev1.PodSchedulingGate{{Name: "simulator.lockstep.dev/never"}},
+			Containers: []corev1.Container{{Name: "node", Image: "none"}},
+			NodeName:   "none",
 		},
 	}
 }
