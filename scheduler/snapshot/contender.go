@@ -20,12 +20,15 @@ type Reading struct {
 	Protected func(priorityClass string) bool
 	// Budgets returns the number of a unit's pods that each disruption budget covers; nil is none.
 	Budgets func(pods []*corev1.Pod) []contention.Covered
+	// BudgetVersion changes whenever Budgets may answer otherwise about the pods of a namespace than before. The units
+	// of that namespace are read again then. nil never changes.
+	BudgetVersion func(namespace string) int
 	// Devices returns the number of accelerators that the claims of a unit have; nil is none.
 	Devices func(Unit) int64
 	// Predicted returns the instant at which a unit is predicted to end that declares no end, in seconds since 1970, false if nothing is predicted; nil
 	// predicts nothing.
 	Predicted func(Unit) (int64, bool)
-	// Version changes whenever the functions may answer otherwise than before. All units are read again then.
+	// Version changes whenever the other functions may answer otherwise than before. All units are read again then.
 	Version int
 }
 
@@ -47,7 +50,8 @@ func (r *running) contend(
 	r.gone = r.gone[:0]
 	for _, key := range r.order {
 		m := r.groups[key]
-		m.read = m.read && !again
+		budgets := reading.budgetVersion(key.Namespace)
+		m.read = m.read && !again && m.budgets == budgets
 		if group := gangOf(key, groups); !m.built || m.group != group {
 			m.units, m.group, m.built, m.read = m.build(key, group, resources), group, true, false
 		}
@@ -60,9 +64,16 @@ func (r *running) contend(
 			r.contenders.Add(unit)
 			m.ids = append(m.ids, unit.ID)
 		}
-		m.read = true
+		m.read, m.budgets = true, budgets
 	}
 	return &r.contenders
+}
+
+func (r Reading) budgetVersion(namespace string) int {
+	if r.BudgetVersion == nil {
+		return 0
+	}
+	return r.BudgetVersion(namespace)
 }
 
 // forget drops the contenders of a key.

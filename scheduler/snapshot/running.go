@@ -68,6 +68,8 @@ type members struct {
 	// ids are those of the contenders, read says that these are up to date.
 	ids  []contention.ID
 	read bool
+	// budgets is the version of the namespace's disruption budgets when they were read.
+	budgets int
 }
 
 // occupied is a node of one key, with its pods by name.

@@ -42,8 +42,7 @@ type Reader struct {
 	// Learner predicts ends that are not declared; nil predicts none.
 	Learner *runtimes.Learner
 
-	limits   snapshot.Budgets
-	versions int
+	limits snapshot.Budgets
 }
 
 // Asked is a gang, or a pod that is in none, and the nodes of the cycle.
@@ -142,18 +141,13 @@ func (r *Reader) fleet(ctx context.Context, view snapshot.View, asked devices.As
 // reading returns the settings for reading units, as of the current budgets.
 func (r *Reader) reading() snapshot.Reading {
 	if r.Budgets != nil {
-		if now := snapshot.NewBudgets(r.Budgets()); !now.Same(r.limits) {
-			r.limits = now
-			r.versions++
-		} else {
-			r.limits = now
-		}
+		r.limits.Update(r.Budgets())
 	}
 	out := snapshot.Reading{
-		Accelerators: r.Accelerators, Protected: r.protects, Budgets: r.limits.Covered, Version: r.versions,
+		Accelerators: r.Accelerators, Protected: r.protects, Budgets: r.limits.Covered, BudgetVersion: r.limits.Version,
 	}
 	if r.Version != nil {
-		out.Version += r.Version() << 32
+		out.Version = r.Version()
 	}
 	if r.Stock != nil {
 		out.Devices = r.Stock.Held

@@ -129,7 +129,8 @@ func (r *run) preemption(x *waiting.Question, ids []contention.ID, cheapest bool
 
 // exceeded returns the budgets that allow fewer disruptions than these pods are.
 func (w *WhatIf) exceeded(pods []*corev1.Pod) []string {
-	return snapshot.NewBudgets(w.objects.Budgets).Exceeded(pods)
+	budgets := snapshot.NewBudgets(w.objects.Budgets)
+	return budgets.Exceeded(pods)
 }
 
 func namesOf(ids []contention.ID) []types.NamespacedName {
