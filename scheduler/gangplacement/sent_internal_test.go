@@ -1,6 +1,7 @@
 package gangplacement
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/nodehealth"
@@ -65,7 +67,7 @@ func TestSuspicion_FormerFailuresCountFirst(t *testing.T) {
 }
 
 // A tenant creates pods that name their node and ask for more than it has left: their refusals bar the node to no gang.
-// Refusals of pods that the scheduler sent there do.
+// Refusals of pods that the scheduler sent there bar it to those of the same namespace.
 func TestSuspicion_CountsPodsThatWereSent(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason   string
@@ -93,10 +95,42 @@ func TestSuspicion_CountsPodsThatWereSent(t *testing.T) {
 			if len(s.suspects) != test.suspects {
 				t.Errorf("suspected are %v, want %d nodes", s.suspects, test.suspects)
 			}
-			if struck := len(s.strikes.Quarantined("other", 1, clock.Now())) > 0; struck != test.struck {
-				t.Errorf("in quarantine for other namespaces: %t, want %t", struck, test.struck)
+			if struck := len(s.strikes.Quarantined("tenant", 1, clock.Now())) > 0; struck != test.struck {
+				t.Errorf("in quarantine for the namespace: %t, want %t", struck, test.struck)
+			}
+			if len(s.strikes.Quarantined("other", 1, clock.Now())) > 0 {
+				t.Error("in quarantine for other namespaces")
 			}
 		})
+	}
+}
+
+// A tenant has a kubelet refuse pods that the scheduler sent, by pods that name the node and take the room. Refusals
+// that nothing explains bar the node to gangs of the tenant only; one of another namespace besides, to all.
+func TestSuspicion_UnexplainedRefusalsAreTheNamespaces(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	s := newNodeSuspicion(clock, nil, nodehealth.Limits{HalfLife: time.Hour, MostPercent: 100}, func() {})
+	node := framework.NewNodeInfo()
+	node.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	for _, step := range []struct{ namespace, want string }{
+		{"tenant", ""}, {"tenant", "tenant"}, {"tenant", "tenant"}, {"second", "tenant second third"},
+	} {
+		pod := refusedAt("n", "OutOfcpu")
+		pod.Namespace = step.namespace
+		s.podSent(pod)
+		s.podEnded(pod)
+		s.barSuspects(nil, []fwk.NodeInfo{node}, clock.Now())
+		clock.Step(longestSuspicion)
+		s.barSuspects(nil, []fwk.NodeInfo{node}, clock.Now())
+		var barred []string
+		for _, namespace := range []string{"tenant", "second", "third"} {
+			if len(s.strikes.Quarantined(namespace, 1, clock.Now())) > 0 {
+				barred = append(barred, namespace)
+			}
+		}
+		if got := strings.Join(barred, " "); got != step.want {
+			t.Errorf("after one of %s it is in quarantine for %q, want %q", step.namespace, got, step.want)
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ type suspect struct {
 	look uint64
 	// until is the time at which the suspicion ends.
 	until time.Time
+	// namespace is that of the refused pod.
+	namespace string
 }
 
 func newNodeSuspicion(
@@ -102,8 +104,9 @@ func (s *nodeSuspicion) podEnded(pod *corev1.Pod) {
 	if !incompletegangs.WasRefused(pod) || !s.wasSent(pod) {
 		return
 	}
-	for _, left := range []time.Duration{longestSuspicion, s.podRefused(pod, s.clock.Now())} {
-		if left > 0 { // then any waiting gang may have the node
+	own, others := s.podRefused(pod, s.clock.Now())
+	for _, left := range []time.Duration{longestSuspicion, own, others} {
+		if left > 0 { // then waiting gangs may have the node
 			s.clock.AfterFunc(left, s.changed)
 		}
 	}
@@ -153,15 +156,17 @@ func (s *nodeSuspicion) wasSent(pod *corev1.Pod) bool {
 	return s.sent.has(pod.UID)
 }
 
-// podRefused notes the refusal of a pod by its kubelet. It returns the time for which the node remains in quarantine for all gangs.
-func (s *nodeSuspicion) podRefused(pod *corev1.Pod, now time.Time) time.Duration {
+// podRefused notes the refusal of a pod by its kubelet. It returns the times for which the node remains in quarantine
+// for the gangs of the pod's namespace, and of others.
+func (s *nodeSuspicion) podRefused(pod *corev1.Pod, now time.Time) (own, others time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.suspects[pod.Spec.NodeName] = suspect{until: now.Add(longestSuspicion)}
+	node := pod.Spec.NodeName
+	s.suspects[node] = suspect{until: now.Add(longestSuspicion), namespace: pod.Namespace}
 	if incompletegangs.LacksDevice(pod) {
-		s.strikes.Refused(pod.Spec.NodeName, earlier(pod.CreationTimestamp.Time, now))
+		s.strikes.Refused(node, pod.Namespace, earlier(pod.CreationTimestamp.Time, now))
 	}
-	return s.strikes.Left(pod.Spec.NodeName, "", now)
+	return s.strikes.Left(node, pod.Namespace, now), s.strikes.Left(node, "", now)
 }
 
 // nodeUpdated forgets the strikes against a node that an administrator has opened again.
@@ -216,10 +221,11 @@ func (s *nodeSuspicion) barSuspects(
 		case !now.Before(was.until):
 			delete(s.suspects, name)
 			if was.look != 0 {
-				s.strikes.Refused(name, now)
+				s.strikes.Refused(name, was.namespace, now)
 			}
 		default:
-			s.suspects[name] = suspect{is, was.until}
+			was.look = is
+			s.suspects[name] = was
 			barred = bar(barred, name, ruleSuspect)
 		}
 	}

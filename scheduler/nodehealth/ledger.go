@@ -24,8 +24,10 @@ const Enough = 1.5
 
 // Ledger remembers the strikes against nodes. Whatever a kubelet cannot give a pod is a strike. That ranks fail is none: most often it is their program's
 // fault, which starts again in its place and fails there again. So a gang that has failed twice on a node makes a trial: it starts again without that
-// node. If it fails there too, the node is cleared. If it runs for as long as it did before, and for ten minutes, the node gets two strikes, which count
-// as one in other namespaces: no namespace can put a node into quarantine for others by itself.
+// node. If it fails there too, the node is cleared. If it runs for as long as it did before, and for ten minutes, the node gets two strikes.
+//
+// All strikes from one namespace count as one in each other: no namespace can put a node into quarantine for others by itself. A user can have a node
+// fail ranks, and can have its kubelet refuse pods, by pods that name that node and take its room before them.
 //
 // It is not safe for concurrent use.
 type Ledger struct {
@@ -34,7 +36,7 @@ type Ledger struct {
 	trials map[types.UID]*trial
 }
 
-// strike is one strike against a node. The namespace is that of the gang, empty for a kubelet's refusal.
+// strike is one strike against a node. The namespace is that of the gang, or of the pod that was refused.
 type strike struct {
 	at        time.Time
 	namespace string
@@ -45,8 +47,8 @@ func NewLedger(limits Limits) *Ledger {
 	return &Ledger{limits: limits, nodes: make(map[string][]strike), trials: make(map[types.UID]*trial)}
 }
 
-// Refused adds the strike of a kubelet that could not give a pod the promised resources.
-func (l *Ledger) Refused(node string, now time.Time) { l.add(node, strike{at: now}) }
+// Refused adds the strike of a kubelet that could not give a pod of a namespace the promised resources.
+func (l *Ledger) Refused(node, namespace string, now time.Time) { l.add(node, strike{now, namespace}) }
 
 // Forgive forgets the strikes of a node: it is deleted, or an administrator has opened it again.
 func (l *Ledger) Forgive(node string) {
@@ -54,7 +56,8 @@ func (l *Ledger) Forgive(node string) {
 	maps.DeleteFunc(l.trials, func(_ types.UID, t *trial) bool { return t.node == node })
 }
 
-// Quarantined returns the names of the nodes that are in quarantine for the gangs of a namespace, of a fleet of that many nodes, in order.
+// Quarantined returns the names of the nodes that are in quarantine for the gangs of a namespace, of a fleet of that many nodes, in order. "" stands
+// for each namespace without strikes.
 func (l *Ledger) Quarantined(namespace string, nodes int, now time.Time) []string {
 	l.settle(now)
 	weights := make(map[string]float64)
@@ -86,7 +89,7 @@ func (l *Ledger) weight(node, namespace string, now time.Time) float64 {
 	for _, s := range l.nodes[node] {
 		w := math.Exp2(-float64(now.Sub(s.at)) / float64(l.limits.HalfLife))
 		switch s.namespace {
-		case "", namespace:
+		case namespace:
 			sum += w
 		default:
 			others[s.namespace] = max(others[s.namespace], w)

@@ -16,7 +16,7 @@ import (
 // gang a/x, and with a minus the one that it avoids; then those in quarantine for namespace b. A line is a minute and
 // its event:
 //
-//	5 refused n1
+//	5 refused n1 a
 //	7 failed n1 a/x (it had run for the minutes since it failed last, or since 0)
 //	8 started a/x   (without the node that it avoids)
 //	9 opened n1
@@ -34,7 +34,7 @@ func play(t *testing.T, limits nodehealth.Limits, script string, minute int) str
 		}
 		switch what := words[2]; words[1] {
 		case "refused":
-			ledger.Refused(what, at(when))
+			ledger.Refused(what, words[3], at(when))
 		case "failed":
 			gang := words[3]
 			team, _, _ := strings.Cut(gang, "/")
@@ -68,16 +68,18 @@ func TestLedger(t *testing.T) {
 		minute int
 		want   string
 	}{
-		"one strike is none":       {"0 refused n1", 0, " | "},
-		"two, for everybody":       {"0 refused n1\n1 refused n1", 2, "n1 | n1"},
-		"on two nodes":             {"0 refused n1\n1 refused n2", 2, " | "},
-		"a minute before the end":  {"0 refused n1\n0 refused n1", 49, "n1 | n1"},
-		"the end":                  {"0 refused n1\n0 refused n1", 50, " | "},
-		"more strikes last longer": {"0 refused n1\n0 refused n1\n0 refused n1", 119, "n1 | n1"},
-		"far apart":                {"0 refused n1\n121 refused n1", 121, " | "},
-		"opened":                   {"0 refused n1\n1 refused n1\n2 opened n1", 3, " | "},
+		"one strike is none":       {"0 refused n1 a", 0, " | "},
+		"two":                      {"0 refused n1 a\n1 refused n1 a", 2, "n1 | "},
+		"two, of two namespaces":   {"0 refused n1 a\n1 refused n1 c", 2, "n1 | n1"},
+		"ten, of another one":      {strings.Repeat("0 refused n1 c\n", 10), 2, " | "},
+		"on two nodes":             {"0 refused n1 a\n1 refused n2 a", 2, " | "},
+		"a minute before the end":  {"0 refused n1 a\n0 refused n1 a", 49, "n1 | "},
+		"the end":                  {"0 refused n1 a\n0 refused n1 a", 50, " | "},
+		"more strikes last longer": {"0 refused n1 a\n0 refused n1 a\n0 refused n1 a", 119, "n1 | "},
+		"far apart":                {"0 refused n1 a\n121 refused n1 a", 121, " | "},
+		"opened":                   {"0 refused n1 a\n1 refused n1 a\n2 opened n1", 3, " | "},
 		"one in twenty at most, the worst ones": {
-			"0 refused n1\n0 refused n1\n1 refused n2\n1 refused n2\n2 refused n3\n2 refused n3", 3, "n2 n3 | n2 n3",
+			"0 refused n1 a\n0 refused n1 a\n1 refused n2 a\n1 refused n2 a\n2 refused n3 a\n2 refused n3 a", 3, "n2 n3 | ",
 		},
 		"a gang failed once":            {"1 failed n1 a/x", 2, " | "},
 		"and again, there":              {"1 failed n1 a/x\n3 failed n1 a/x", 4, "-n1 | "},
@@ -94,7 +96,8 @@ func TestLedger(t *testing.T) {
 		"it is gone late enough":        {twice + "16 gone a/x", 30, "n1 | "},
 		"the node is opened meanwhile":  {twice + "6 opened n1", 30, " | "},
 		"two namespaces say so":         {twice + "1 failed n1 c/x\n3 failed n1 c/x\n4 started c/x", 14, "n1 | n1"},
-		"a namespace, and a refusal":    {twice + "5 refused n1", 14, "n1 | n1"},
+		"a namespace, and its refusal":  {twice + "5 refused n1 a", 14, "n1 | "},
+		"and one of another":            {twice + "5 refused n1 c", 14, "n1 | n1"},
 		"two gangs of one namespace":    {twice + "1 failed n1 a/y\n3 failed n1 a/y\n4 started a/y", 14, "n1 | "},
 		"a gang that never starts":      {"1 failed n1 a/x\n3 failed n1 a/x", 300, "-n1 | "},
 		"started, and nothing happened": {"4 started a/x", 30, " | "},
@@ -131,7 +134,7 @@ func TestLedger_Attacked(t *testing.T) {
 
 func TestLedger_Off(t *testing.T) {
 	off := nodehealth.Limits{MostPercent: 5}
-	if got := play(t, off, strings.Repeat("0 refused n1\n", 5)+twice, 30); got != " | " {
+	if got := play(t, off, strings.Repeat("0 refused n1 a\n", 5)+twice, 30); got != " | " {
 		t.Errorf("in quarantine: %s", got)
 	}
 }
@@ -140,17 +143,17 @@ func TestLedger_Off(t *testing.T) {
 func TestLedger_Left(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ledger := nodehealth.NewLedger(nodehealth.Limits{HalfLife: time.Hour, MostPercent: 5})
-	if left := ledger.Left("n1", "", begin); left != 0 {
+	if left := ledger.Left("n1", "a", begin); left != 0 {
 		t.Errorf("%s left without a strike", left)
 	}
 	for i := range 3 {
-		ledger.Refused("n1", begin.Add(time.Duration(i)*7*time.Minute))
+		ledger.Refused("n1", "a", begin.Add(time.Duration(i)*7*time.Minute))
 	}
 	now := begin.Add(15 * time.Minute)
-	left := ledger.Left("n1", "", now)
+	left := ledger.Left("n1", "a", now)
 	before, after := now.Add(left-time.Second), now.Add(left+time.Second)
-	if len(ledger.Quarantined("", 1, before)) != 1 || len(ledger.Quarantined("", 1, after)) != 0 {
+	if len(ledger.Quarantined("a", 1, before)) != 1 || len(ledger.Quarantined("a", 1, after)) != 0 {
 		t.Errorf("it is said to end after %s: in quarantine %v before, %v after", left,
-			ledger.Quarantined("", 1, before), ledger.Quarantined("", 1, after))
+			ledger.Quarantined("a", 1, before), ledger.Quarantined("a", 1, after))
 	}
 }
