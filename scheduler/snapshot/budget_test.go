@@ -57,7 +57,11 @@ func TestBudgets_FollowChanges(t *testing.T) {
 		key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
 		before, versions := make(map[string]string), make(map[string]int)
 		for namespace := range pods {
-			before[namespace], versions[namespace] = fmt.Sprint(follow.Covered(pods[namespace])), follow.Version(namespace)
+			before[namespace], versions[namespace] = fmt.Sprint(
+				follow.Covered(pods[namespace]),
+			), follow.Version(
+				namespace,
+			)
 		}
 		switch was := exist[key]; {
 		case random.IntN(3) == 0:

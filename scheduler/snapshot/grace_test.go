@@ -27,8 +27,12 @@ func TestContender_ALongGraceIsNoDeparture(t *testing.T) {
 	} {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: "p", Namespace: "a", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
-				DeletionTimestamp:          new(metav1.NewTime(now.Add(time.Duration(min(c.given, 1<<32)) * time.Second))),
+				Name:              "p",
+				Namespace:         "a",
+				CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
+				DeletionTimestamp: new(
+					metav1.NewTime(now.Add(time.Duration(min(c.given, 1<<32)) * time.Second)),
+				),
 				DeletionGracePeriodSeconds: &c.given,
 			},
 			Spec: corev1.PodSpec{NodeName: "n", TerminationGracePeriodSeconds: &c.own},
