@@ -11,9 +11,11 @@ import (
 )
 
 // Each script in testdata describes a scene of the queue and draws the machine's actions. Run with -rewrite to write
-// new outputs; commit them only if you can explain the difference. The engines play them, too.
+// new outputs; commit them only if you can explain the difference. The engines play those in scenes, too: they have no
+// policies of their own.
 func TestMachine_Scripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenes", playScript)
+	datadriven.Walk(t, "testdata/policies", playScript)
 }
 
 // longScenes take a minute together: -short leaves them out.
