@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
@@ -44,5 +45,24 @@ func TestContender_ALongGraceIsNoDeparture(t *testing.T) {
 		if got := u.End.Certainty == contention.Certain; got != c.leaves {
 			t.Errorf("%s: its end is certain: %t", name, got)
 		}
+	}
+}
+
+// A tenant may have all pods of his gang name a DaemonSet of his own: the gang can be evicted all the same.
+func TestContender_NoGangIsProtectedByADaemonSet(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "a", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: new(true)},
+		}},
+		Spec: corev1.PodSpec{NodeName: "n"},
+	}
+	alone := snapshot.Unit{Name: "a/p", Pods: []*corev1.Pod{pod}}
+	if alone.Contender(snapshot.Reading{}).Preemptible {
+		t.Error("a pod of a DaemonSet would be evicted, and return at once")
+	}
+	gang := alone
+	gang.Group = &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "g", Namespace: "a"}}
+	if !gang.Contender(snapshot.Reading{}).Preemptible {
+		t.Error("a gang of such pods is evicted by nothing")
 	}
 }
