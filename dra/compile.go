@@ -211,6 +211,21 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 	if fault := add("request "+o.name, ownSelectors(r, o.name), true); fault != "" {
 		return fault
 	}
+	if fault := f.derives(t, read, o); fault != "" {
+		return fault
+	}
+	same := func(k []selector) bool {
+		return slices.EqualFunc(k, list, func(a, b selector) bool { return a.text == b.text })
+	}
+	if o.kind = slices.IndexFunc(t.kinds, same); o.kind < 0 {
+		o.kind = len(t.kinds)
+		t.kinds = append(t.kinds, list)
+	}
+	return ""
+}
+
+// derives compiles the expressions of the attributes that an option derives, and returns the first failure as a sentence.
+func (f *Fitter) derives(t *terms, read *lens, o *option) string {
 	for _, a := range o.derives {
 		compiled := f.compiled.GetOrCompileDerivedAttribute(a.Expression)
 		if compiled.Error != nil {
@@ -222,13 +237,6 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 			return fault
 		}
 		read.add(e.lens)
-	}
-	same := func(k []selector) bool {
-		return slices.EqualFunc(k, list, func(a, b selector) bool { return a.text == b.text })
-	}
-	if o.kind = slices.IndexFunc(t.kinds, same); o.kind < 0 {
-		o.kind = len(t.kinds)
-		t.kinds = append(t.kinds, list)
 	}
 	return ""
 }

@@ -17,4 +17,4 @@ func (f *Fitter) Kept(inv *Inventory) (demands, seen int) {
 }
 
 // Price returns the price of the expressions of the demand's claims.
-func (d *Demand) Price() uint64 { return d.terms.price }
+func (d *Demand) Price() uint64 { return d.price }

@@ -24,6 +24,7 @@ func instructionsOf(tree *syntax.Regexp) int {
 		return n * max(tree.Min+1, tree.Max)
 	case syntax.OpConcat:
 		return n - 2
+	default:
+		return n
 	}
-	return n
 }

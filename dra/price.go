@@ -51,38 +51,32 @@ const (
 	matches
 )
 
-var pricings = func() map[string]pricing {
-	m := map[string]pricing{}
-	for p, names := range map[pricing][]string{
-		asCounted: {
-			operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Equals,
-			operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-			operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
-			operators.Negate,
-			operators.Index, operators.OptIndex, operators.OptSelect, operators.In, operators.NotStrictlyFalse,
-			"size", "contains", "startsWith", "endsWith", "lowerAscii", "upperAscii", "includes",
-			"compareTo", "isGreaterThan", "isLessThan", "major", "minor", "patch",
-			"sign", "isInteger", "asInteger", "asApproximateFloat",
-			"dyn", "bool", "int", "uint", "double", "string",
-			"orValue", "or", "value", "hasValue", "optional.of", "optional.none",
-		},
-		parses: {
-			"quantity", "isQuantity", "add", "sub", "semver", "isSemver", "ip", "isIP", "ip.isCanonical", "family",
-			"cidr", "isCIDR", "containsIP", "containsCIDR", "masked", "prefixLength",
-		},
-		slow: {
-			"replace", "split", "join", "trim", "substring", "charAt", "indexOf", "lastIndexOf", "sum", "min", "max",
-			"isSorted", "url", "isURL", "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery",
-			"format.named", "validate",
-		},
-		matches: {"matches", "find", "findAll"},
-	} {
-		for _, name := range names {
-			m[name] = p
-		}
+// pricingOf returns the pricing of a function, 0 for none.
+func pricingOf(function string) pricing {
+	switch function {
+	case operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Equals,
+		operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
+		operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+		operators.Negate,
+		operators.Index, operators.OptIndex, operators.OptSelect, operators.In, operators.NotStrictlyFalse,
+		"size", "contains", "startsWith", "endsWith", "lowerAscii", "upperAscii", "includes",
+		"compareTo", "isGreaterThan", "isLessThan", "major", "minor", "patch",
+		"sign", "isInteger", "asInteger", "asApproximateFloat",
+		"dyn", "bool", "int", "uint", "double", "string",
+		"orValue", "or", "value", "hasValue", "optional.of", "optional.none":
+		return asCounted
+	case "quantity", "isQuantity", "add", "sub", "semver", "isSemver", "ip", "isIP", "ip.isCanonical", "family",
+		"cidr", "isCIDR", "containsIP", "containsCIDR", "masked", "prefixLength":
+		return parses
+	case "replace", "split", "join", "trim", "substring", "charAt", "indexOf", "lastIndexOf", "sum", "min", "max",
+		"isSorted", "url", "isURL", "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery",
+		"format.named", "validate":
+		return slow
+	case "matches", "find", "findAll":
+		return matches
 	}
-	return m
-}()
+	return 0
+}
 
 // price is an upper bound of the work of evaluating an expression on any device. Refused names a part of the expression
 // whose work has no bound that is known, "" for none.
@@ -175,7 +169,7 @@ func unboundedCall(tree *ast.AST, call ast.CallExpr, plain func(ast.Expr) bool) 
 	if len(args) > 0 && comparesMaps(name, tree.GetType(args[0].ID())) {
 		return ""
 	}
-	switch p := pricings[name]; {
+	switch p := pricingOf(name); {
 	case p == 0:
 		return "function " + name
 	case p == matches && args[1].Kind() != ast.LiteralKind:
@@ -204,8 +198,9 @@ func isPlain(t *types.Type, list bool) bool {
 		return list && isPlain(t.Parameters()[0], false)
 	case types.OpaqueKind: // an optional value
 		return all(t.Parameters(), func(p *types.Type) bool { return isPlain(p, list) })
+	default:
+		return !isMap(t)
 	}
-	return !isMap(t)
 }
 
 // deviceSizes bounds every text, list and map of a device as the API server does.
@@ -235,7 +230,7 @@ func (p pricer) EstimateCallCost(
 	function, overload string, target *checker.AstNode, args []checker.AstNode,
 ) *checker.CallEstimate {
 	counted := p.CostEstimator.EstimateCallCost(function, overload, target, args)
-	kind := pricings[function]
+	kind := pricingOf(function)
 	if len(args) > 0 && comparesMaps(function, args[0].Type()) {
 		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(priceMaps)}
 	}
@@ -260,6 +255,7 @@ func (p pricer) EstimateCallCost(
 			work = work.MultiplyByCostFactor(factorSlow)
 		}
 		counted.CostEstimate = counted.Add(work)
+	default: // as counted
 	}
 	return counted
 }

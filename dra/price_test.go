@@ -2,6 +2,7 @@ package dra_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,7 +190,7 @@ func BenchmarkSelectors_DearestAdmitted(b *testing.B) {
 			"memory": {Value: resource.MustParse("80Gi")},
 		}
 		d.Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-			"long": {StringValue: new(strings.Repeat("a", 63) + fmt.Sprint(i))}, "type": {StringValue: new("gpu")},
+			"long": {StringValue: new(strings.Repeat("a", 63) + strconv.Itoa(i))}, "type": {StringValue: new("gpu")},
 		}
 		for a := range 29 {
 			d.Attributes[resourcev1.QualifiedName(fmt.Sprint("a", a))] = resourcev1.DeviceAttribute{
