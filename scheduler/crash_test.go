@@ -39,8 +39,12 @@ var (
 // slowest multiplies the patience of the tests, which was chosen on good machines, as stage.Within does for clusters.
 const slowest = 4
 
-// burst is the time that the bindings of a gang may take without disturbance: milliseconds, but not on a busy machine.
-const burst = 2 * time.Second
+// burst is the time that the bindings of a gang may take without disturbance: milliseconds, but not on a busy machine. The time for which the
+// process had no processor does not count: a witness who did not look for longer than stall was stopped.
+const (
+	burst = time.Second
+	stall = 100 * time.Millisecond
+)
 
 // world is an API server that outlives its schedulers, a Job controller, and a witness of each gang's events.
 // Schedulers and the test talk to the server through accesses of their own; it serves one request at a time.
@@ -62,6 +66,9 @@ type world struct {
 	used map[string]int64
 	// hit is the time of the test's last action that may tear a gang that was whole: the grace counts from it.
 	hit time.Time
+	// looked is the time of the last look at all gangs, stalls the sum of all times without one.
+	looked time.Time
+	stalls time.Duration
 	// evicted are the pods that a scheduler deleted.
 	evicted []string
 	// faults are the observed breaches of invariants.

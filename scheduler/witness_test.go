@@ -25,6 +25,8 @@ type job struct {
 	members []*member // by rank
 	// torn is since when some but fewer members than needed are bound, zero if that is not so.
 	torn time.Time
+	// stalls are the world's at that time.
+	stalls time.Duration
 	// whole is the time at which all members were bound for the first time.
 	whole time.Time
 	// pardoned gangs lose a member among their bindings: others may be bound after that.
@@ -194,9 +196,9 @@ func (w *world) judge(j *job) {
 	}
 	torn := bound > 0 && bound < need && !j.ended
 	if torn && j.torn.IsZero() {
-		j.torn = now
+		j.torn, j.stalls = now, w.stalls
 	}
-	if until := w.allowed(j.torn); !j.torn.IsZero() && now.After(until) && !j.told {
+	if until := w.allowed(j.torn).Add(w.stalls - j.stalls); !j.torn.IsZero() && now.After(until) && !j.told {
 		j.told = true
 		w.fault("gang %s has been torn for %v, which is %v too long: %d of %d members are bound", j.group.Name,
 			now.Sub(j.torn).Round(time.Millisecond), now.Sub(until).Round(time.Millisecond), bound, need)
@@ -217,6 +219,11 @@ func (w *world) allowed(torn time.Time) time.Time {
 }
 
 func (w *world) judgeAll() {
+	now := time.Now()
+	if since := now.Sub(w.looked); !w.looked.IsZero() && since > stall {
+		w.stalls += since
+	}
+	w.looked = now
 	for _, j := range w.jobs {
 		w.judge(j)
 	}

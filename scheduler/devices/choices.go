@@ -94,11 +94,7 @@ func (a Asked) Holds(free []topology.Capacity, members int64) bool {
 	}
 	for _, name := range a.choice.Nodes {
 		node, known := a.Ledger.Tree.Index(name)
-		if !known ||
-			!slices.ContainsFunc(
-				a.apart,
-				func(of topology.Shape) bool { return of.Barred == nil || of.Barred[node] == "" },
-			) {
+		if !known || !a.admits(node) {
 			continue
 		}
 		room := members
@@ -112,4 +108,12 @@ func (a Asked) Holds(free []topology.Capacity, members int64) bool {
 		}
 	}
 	return false
+}
+
+// admits reports whether some kind of member may have the node.
+func (a Asked) admits(node int) bool {
+	return slices.ContainsFunc(
+		a.apart,
+		func(of topology.Shape) bool { return of.Barred == nil || of.Barred[node] == "" },
+	)
 }
