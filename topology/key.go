@@ -60,8 +60,8 @@ const (
 	AnnotationLateMembers = "lockstep.dev/late-members"
 	// AnnotationPriorityClass is the PriorityClass of a TrainJob's pods and groups.
 	AnnotationPriorityClass = "lockstep.dev/priority-class"
-	// AnnotationOnLoss is on PodGroups of gangs that other controllers mark: the reaction of the gang's owner to the
-	// loss of a member; written by the scheduler only.
+	// AnnotationOnLoss is the reaction of a gang's owner to the loss of a member. The scheduler writes it on PodGroups of
+	// gangs that other controllers mark, and Lockstep's controller on those of TrainJobs that have ended.
 	AnnotationOnLoss = "lockstep.dev/on-loss"
 	// OnLossGone is its value for an owner that recreates no member.
 	OnLossGone = "gone"

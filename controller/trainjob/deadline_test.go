@@ -36,7 +36,7 @@ func TestDeadline_FailsTheJob(t *testing.T) {
 	}
 	w.clock.SetTime(created().Add(61 * time.Second))
 	w.settle()
-	want := []string{"patch TrainJob status", "delete JobSet"}
+	want := []string{"patch TrainJob status", "delete JobSet", "patch PodGroup"}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}

@@ -13,6 +13,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // linger is the time for which the group of a job that ended is retained, so that users who look at a job that just
@@ -46,6 +47,9 @@ func (r *Reconciler) release(
 	var kept time.Duration
 	for _, object := range objects {
 		if left := r.lingers(job, object); left > 0 {
+			if err := r.noReturn(ctx, job, object); err != nil {
+				return 0, err
+			}
 			kept = sooner(kept, left)
 			continue
 		}
@@ -68,6 +72,22 @@ func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object
 		return 0
 	}
 	return max(0, linger-r.Clock.Since(endOf(job)))
+}
+
+// noReturn says on a group of an ended job that nothing creates its members again, so that the scheduler reserves no
+// places for them: JobSet deletes those that still run, such as the workers of an MPI job.
+func (r *Reconciler) noReturn(ctx context.Context, job *trainerv1alpha1.TrainJob, object client.Object) error {
+	group, ok := object.(*schedulingv1beta1.PodGroup)
+	if !ok || !job.Ended() || !owns(job, group) || group.Annotations[topology.AnnotationOnLoss] == topology.OnLossGone {
+		return nil
+	}
+	next := group.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, topology.AnnotationOnLoss, topology.OnLossGone)
+	err := r.Client.Patch(ctx, next, client.MergeFrom(group), client.FieldOwner(fieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("saying that %s needs no places: %w", describe(group), err)
+	}
+	return nil
 }
 
 // remove deletes an object of the job's, unless it is foreign.

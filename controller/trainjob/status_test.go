@@ -48,7 +48,7 @@ func TestStatus_CopiedFromJobSet(t *testing.T) {
 	wantConditions(t, w, metav1.Condition{
 		Type: "Complete", Status: "True", Reason: "AllJobsCompleted", Message: "done", LastTransitionTime: ended,
 	})
-	if diff := cmp.Diff([]string{"patch TrainJob status"}, w.writes); diff != "" {
+	if diff := cmp.Diff([]string{"patch TrainJob status", "patch PodGroup"}, w.writes); diff != "" {
 		t.Errorf("writes at the end (-want +got):\n%s", diff)
 	}
 	w.clock.SetTime(ended.Add(45 * time.Second))

@@ -176,6 +176,8 @@ const (
 	WhyFinished = "the members have succeeded"
 	// WhyTakenAway: all members were taken away.
 	WhyTakenAway = "all members were taken away"
+	// WhyNoReturn: nothing creates the members again.
+	WhyNoReturn = "nothing creates the members again"
 	// WhyUnearned: the places were reserved for as long as they had been used.
 	WhyUnearned = "kept for as long as it was used"
 	// WhyGone: the owner is deleted.

@@ -106,7 +106,7 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	// The informer's own store: if the group is no longer in it, its leases may have been revoked already, and nothing
 	// would revoke another one.
 	group, err := q.groups.PodGroups(key.Namespace).Get(key.Name)
-	if err != nil || group.DeletionTimestamp != nil || group.Spec.SchedulingPolicy.Gang == nil ||
+	if err != nil || group.DeletionTimestamp != nil || group.Spec.SchedulingPolicy.Gang == nil || snapshot.Final(group) ||
 		meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget) {
 		return nil
 	}

@@ -3,13 +3,16 @@
 package gangqueue_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
+	"github.com/lockstep-project/lockstep/topology"
 )
 
 // A gang of four fills its clique, and a gang of one waits. The end of a member decides whether the other gets its node
@@ -76,6 +79,16 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, true},
+		"its job ends after the loss": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
+			t.Helper()
+			endPod(t, c, "runs-1", corev1.PodFailed)
+			markFinal(t, c, "runs")
+		}, true},
+		"its job has ended before the loss": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
+			t.Helper()
+			markFinal(t, c, "runs")
+			endPod(t, c, "runs-1", corev1.PodFailed)
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +129,16 @@ func TestGangQueue_PlacesOfGangsThatHardlyRan(t *testing.T) {
 	c.Create(t, other, waits)
 	time.Sleep(3 * time.Second)
 	c.ExpectUnbound(t, waits)
+}
+
+// markFinal says of a gang that nothing creates its members again.
+func markFinal(t *testing.T, c *schedulertest.Cluster, gang string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, topology.AnnotationOnLoss, topology.OnLossGone)
+	groups := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace)
+	if _, err := groups.Patch(t.Context(), gang, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // beginDeletion deletes a pod that takes its time.

@@ -89,8 +89,8 @@ func (q *GangQueue) taken(pod *corev1.Pod) {
 	}
 }
 
-// groupChanged reports to the queue changed gangs: a running gang with another expected end, and a gang with another
-// sweep or another limit of its sweep.
+// groupChanged reports to the queue changed gangs: a running gang with another expected end, a gang with another sweep or
+// another limit of its sweep, and a gang whose lost members nothing creates again.
 func (q *GangQueue) groupChanged(old, obj any) {
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	after, same := obj.(*schedulingv1beta1.PodGroup)
@@ -106,6 +106,9 @@ func (q *GangQueue) groupChanged(old, obj any) {
 			snapshot.SweepOf(before),
 			snapshot.SweepOf(after),
 		)
+	}
+	if ok && same && !snapshot.Final(before) && snapshot.Final(after) {
+		q.queue.NoReturn(types.NamespacedName{Namespace: after.Namespace, Name: after.Name})
 	}
 }
 

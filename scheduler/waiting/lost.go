@@ -156,6 +156,15 @@ func (q *Queue) Finished(pod *corev1.Pod) {
 	q.remindIfCandidates()
 }
 
+// NoReturn ends the lease on the places of a gang's lost members: nothing creates them again.
+func (q *Queue) NoReturn(gang types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.machine.Lease(IDOf(gang)); l != nil && l.Reason == contention.Replacement {
+		q.revoke(l.Owner, contention.WhyNoReturn)
+	}
+}
+
 // replacement returns the lease for the lost members of a pod's gang, and its place; nil if there is none.
 func (q *Queue) replacement(pod *corev1.Pod) (*contention.Lease, *place) {
 	key, ok := snapshot.GroupOf(pod)
