@@ -107,17 +107,19 @@ func (c *checker) members() error {
 	if len(c.g.Members) == 0 {
 		return c.fail(ErrNoMembers, "", "no members")
 	}
-	for i := range c.g.Members { // without copies, since there may be 100,000 of them
-		m := &c.g.Members[i]
-		if m.Placed {
-			c.running = true
+	members, shapes := c.g.Members, uint(len(c.g.Shapes))
+	for i := range members { // without copies, since there may be 100,000 of them
+		m := &members[i]
+		if uint(m.Shape) < shapes && !m.Placed {
+			continue
 		}
-		if m.Shape < 0 || m.Shape >= len(c.g.Shapes) {
+		if uint(m.Shape) >= shapes {
 			return c.fail(ErrShape, "", "shape %d of member %s", m.Shape, m.Name)
 		}
-		if m.Placed && c.l.Tree.Node(m.Node) == "" {
+		if c.l.Tree.Node(m.Node) == "" {
 			return c.fail(ErrNode, "", "node %d of member %s", m.Node, m.Name)
 		}
+		c.running = true
 	}
 	return nil
 }

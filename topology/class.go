@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -177,13 +176,14 @@ func (c *classes) kids(v int) []int {
 			continue // outside every domain of the segments' level
 		}
 		if s.units[kid] > 0 || layers > 1 || s.count(s.placed, kid) > 0 {
-			c.memory = append(c.memory, kid)
+			c.memory = append(c.memory, int(s.units[kid])<<32|kid) // numbers alone are sorted in half the time
 		}
 	}
 	kids := c.memory[from:len(c.memory):len(c.memory)]
-	slices.Reverse(kids) // so that children with equal room are in order already
-	slices.SortFunc(kids, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.units[b], s.units[a]), cmp.Compare(b, a))
-	})
+	slices.Sort(kids)
+	slices.Reverse(kids)
+	for i, kid := range kids {
+		kids[i] = int(uint32(kid))
+	}
 	return kids
 }

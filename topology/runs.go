@@ -29,8 +29,16 @@ func inOrder(nodes []int, groups [][]int32) []int {
 	for l := range before {
 		before[l] = math.MinInt32
 	}
-	for _, n := range nodes {
-		for l := len(groups) - 1; l >= 0; l-- { // 100,000 times, so without an iterator
+	if len(groups) == 0 {
+		return counts
+	}
+	inner, last := groups[len(groups)-1], int32(math.MinInt32)
+	for _, n := range nodes { // there may be 100,000, and most are in the innermost group of the one before
+		if inner[n] == last {
+			continue
+		}
+		last = inner[n]
+		for l := len(groups) - 1; l >= 0; l-- {
 			g := groups[l][n]
 			if g == before[l] {
 				break

@@ -78,9 +78,13 @@ func (t *trace) fill(v, units, layer int) {
 func depthFirst(kids []int) []int {
 	order := make([]int, len(kids))
 	for i := range order {
-		order[i] = len(kids) - 1 - i // children with equal room are in reverse order
+		place := len(kids) - 1 - i // children with equal room are in reverse order
+		order[i] = kids[place]<<32 | place
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(kids[i], kids[j]) })
+	slices.Sort(order)
+	for i, kid := range order {
+		order[i] = int(uint32(kid))
+	}
 	return order
 }
 
@@ -136,15 +140,22 @@ func (t *trace) shares(v int, kids []int, units, layer int) []knapsack.Share {
 	return shares
 }
 
-// sort gives the larger shares of children that look the same to the first of them by name.
+// sort gives the larger shares of children that look the same to the first of them by name. Those have equal room, and so are neighbors of each other or of
+// children of other classes with that room.
 func (t *trace) sort(kids []int, shares []knapsack.Share) {
-	full := true
-	for i, kid := range kids {
-		full = full && shares[i] == knapsack.Share{Units: int(t.units[kid])}
+	for from, to := 0, 0; from < len(kids); from = to {
+		same := true
+		for to = from + 1; to < len(kids) && t.units[kids[to]] == t.units[kids[from]]; to++ {
+			same = same && shares[to] == shares[from]
+		}
+		if !same {
+			t.sortAlike(kids[from:to], shares[from:to])
+		}
 	}
-	if full {
-		return // each as much as those that look the same
-	}
+}
+
+// sortAlike is sort for children of equal room.
+func (t *trace) sortAlike(kids []int, shares []knapsack.Share) {
 	alike := make([]int64, len(kids)) // class and place of each
 	for i, kid := range kids {
 		alike[i] = int64(t.classes.find(kid))<<32 | int64(i)
