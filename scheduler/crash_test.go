@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -93,8 +92,6 @@ type access struct {
 	left int
 	dead bool
 	kill context.CancelFunc
-	// watched are the resources whose watch can no longer miss a deletion.
-	watched sets.Set[string]
 }
 
 // start starts a scheduler that dies after so many bindings, which is in the middle of a gang's: from that instant on
@@ -103,12 +100,11 @@ func (w *world) start(t *testing.T, bindings int) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
 	t.Cleanup(kill)
-	a := &access{Clientset: fake.NewClientset(), left: bindings, kill: kill, watched: sets.New[string]()}
+	a := &access{Clientset: fake.NewClientset(), left: bindings, kill: kill}
 	a.PrependReactor("*", "*", w.serve(a))
 	a.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		w.store.Lock()
 		defer w.store.Unlock()
-		a.watched.Insert(action.GetResource().Resource)
 		changes, err := fakeserver.Watch(w.Tracker(), action)
 		return true, changes, err
 	})
@@ -123,8 +119,6 @@ func (w *world) start(t *testing.T, bindings int) {
 		schedulertest.PrependPlugin(config, registry, w.hooks)
 	}
 	w.StartScheduler(ctx, t, a, config, registry)
-	// A fake watch does not report deletions between it and the list before it.
-	eventually(t, "the scheduler's watches", func() bool { return a.watched.HasAll("pods", "nodes", "podgroups") }, w)
 }
 
 func (w *world) locked(f func()) {

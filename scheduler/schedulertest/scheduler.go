@@ -131,7 +131,7 @@ func (c *Cluster) Restart(tb testing.TB) {
 	c.Start(tb)
 }
 
-// StartScheduler starts a scheduler with any configuration and plugins. It ends with the context.
+// StartScheduler starts a scheduler with any configuration and plugins. It ends with the context. The client is a fake one.
 func (c *Cluster) StartScheduler(
 	ctx context.Context, tb testing.TB, client kubernetes.Interface,
 	config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry,
@@ -154,7 +154,11 @@ func (c *Cluster) StartScheduler(
 	if err := s.WaitForHandlersSync(ctx); err != nil {
 		tb.Fatal(err)
 	}
-	c.waitForWatches(tb)
+	asked, ok := client.(fakeClient)
+	if !ok {
+		tb.Fatalf("a %T does not remember what it was asked", client)
+	}
+	waitForWatches(tb, asked)
 	go s.Run(ctx)
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/lockstep-project/lockstep/scheduler/explanation"
 )
@@ -25,15 +26,20 @@ const (
 	defaultTimeout = time.Minute
 )
 
-// waitForWatches waits until each list of an informer is followed by its watch. A real API server sends the objects
+// fakeClient remembers what it was asked.
+type fakeClient interface {
+	Actions() []clienttesting.Action
+}
+
+// waitForWatches waits until each list of an informer of the client is followed by its watch. A real API server sends the objects
 // that were created between the two; the fake one loses them.
-func (c *Cluster) waitForWatches(tb testing.TB) {
+func waitForWatches(tb testing.TB, client fakeClient) {
 	tb.Helper()
 	lists := make(map[schema.GroupVersionResource]int)
 	err := wait.PollUntilContextTimeout(tb.Context(), time.Millisecond, defaultTimeout, true,
 		func(context.Context) (bool, error) {
 			clear(lists)
-			for _, action := range c.Actions() {
+			for _, action := range client.Actions() {
 				switch action.GetVerb() {
 				case "list":
 					lists[action.GetResource()]++
