@@ -53,7 +53,7 @@ func newExplain(env Environment) *cobra.Command {
 		"namespace",
 		"n",
 		"",
-		"the namespace (default: that of the kubeconfig, or default)",
+		"the namespace (default: that of the kubeconfig, or default); for reservations that of Lockstep (default: lockstep-system)",
 	)
 	flags.StringVar(&options.snapshot, "snapshot", "", "a file of lockstep snapshot, instead of a live cluster")
 	flags.StringVar(&options.kubeconfig, "kubeconfig", "", kubeconfigOrHeld)

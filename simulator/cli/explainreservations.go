@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,17 +28,18 @@ func explainReservations(ctx context.Context, env Environment, options explainOp
 	if err != nil {
 		return &badinput.Error{Where: "kubeconfig", What: err.Error(), Mend: "name one with --kubeconfig"}
 	}
+	namespace := cmp.Or(options.namespace, live.Namespace)
 	var list reservations.List
 	if options.schedulerURL != "" {
 		list, err = live.ReservationsAt(ctx, cluster, options.schedulerURL)
 	} else {
-		list, err = live.Reservations(ctx, cluster)
+		list, err = live.Reservations(ctx, cluster, namespace)
 	}
 	if err != nil {
 		return &badinput.Error{
 			Where: "lockstep explain reservations", What: err.Error(),
-			Mend: "ask with a user who may create pods/portforward in lockstep-system and get the URL /configz, " +
-				"or name a scheduler on this machine with --scheduler-url",
+			Mend: "ask with a user who may create pods/portforward in " + namespace + " and get the URL /configz, " +
+				"name another namespace of Lockstep with -n, or a scheduler on this machine with --scheduler-url",
 		}
 	}
 	if options.output == "json" {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
@@ -24,9 +25,10 @@ import (
 )
 
 const (
-	// namespace and lease are those in which the scheduler that acts writes its name.
-	namespace = "lockstep-system"
-	lease     = "lockstep-scheduler"
+	// Namespace is that in which Lockstep is installed by default.
+	Namespace = "lockstep-system"
+	// lease is that in which the scheduler that acts writes its name.
+	lease = "lockstep-scheduler"
 	// securePort is that of kube-scheduler.
 	securePort = 10259
 	// timeout bounds a question.
@@ -36,22 +38,22 @@ const (
 )
 
 // ErrNoScheduler indicates that no scheduler acts in the cluster.
-var ErrNoScheduler = errors.New("no scheduler holds the lease " + namespace + "/" + lease)
+var ErrNoScheduler = errors.New("no scheduler holds the lease " + lease)
 
 // Reservations asks the scheduler that acts in a cluster, through the API server: the caller needs the right to create
-// pods/portforward in lockstep-system and to get the URL /configz.
-func Reservations(ctx context.Context, cluster *rest.Config) (reservations.List, error) {
+// pods/portforward in the namespace of Lockstep and to get the URL /configz.
+func Reservations(ctx context.Context, cluster *rest.Config, namespace string) (reservations.List, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return reservations.List{}, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	pod, err := leader(ctx, client)
+	pod, err := leader(ctx, client, namespace)
 	if err != nil {
 		return reservations.List{}, err
 	}
-	port, stop, err := forward(ctx, cluster, client, pod)
+	port, stop, err := forward(ctx, cluster, client, types.NamespacedName{Namespace: namespace, Name: pod})
 	if err != nil {
 		return reservations.List{}, err
 	}
@@ -60,13 +62,13 @@ func Reservations(ctx context.Context, cluster *rest.Config) (reservations.List,
 }
 
 // leader returns the pod of the scheduler that acts.
-func leader(ctx context.Context, client kubernetes.Interface) (string, error) {
+func leader(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
 	held, err := client.CoordinationV1().Leases(namespace).Get(ctx, lease, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("finding the scheduler: %w", err)
 	}
 	if held.Spec.HolderIdentity == nil || *held.Spec.HolderIdentity == "" {
-		return "", ErrNoScheduler
+		return "", fmt.Errorf("namespace %s: %w", namespace, ErrNoScheduler)
 	}
 	pod, _, _ := strings.Cut(*held.Spec.HolderIdentity, "_") // kube-scheduler's identity is <host name>_<UID>
 	return pod, nil
@@ -74,14 +76,14 @@ func leader(ctx context.Context, client kubernetes.Interface) (string, error) {
 
 // forward opens a port on the loopback interface that leads to the secure port of a pod, until stop is called.
 func forward(
-	ctx context.Context, cluster *rest.Config, client kubernetes.Interface, pod string,
+	ctx context.Context, cluster *rest.Config, client kubernetes.Interface, pod types.NamespacedName,
 ) (port int, stop func(), err error) {
 	to := client.CoreV1().
 		RESTClient().
 		Post().
 		Resource("pods").
-		Namespace(namespace).
-		Name(pod).
+		Namespace(pod.Namespace).
+		Name(pod.Name).
 		SubResource("portforward").
 		URL()
 	transport, upgrader, err := spdy.RoundTripperFor(cluster)
@@ -100,7 +102,7 @@ func forward(
 	select {
 	case <-ready:
 	case err := <-failed:
-		return 0, nil, fmt.Errorf("reaching pod %s/%s, which holds the scheduler's lease: %w", namespace, pod, err)
+		return 0, nil, fmt.Errorf("reaching pod %s, which holds the scheduler's lease: %w", pod, err)
 	case <-ctx.Done():
 		stop()
 		return 0, nil, fmt.Errorf("reaching pod %s: %w", pod, ctx.Err())

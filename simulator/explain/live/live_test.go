@@ -45,6 +45,23 @@ func TestReservationsAt_ReadsTheEntry(t *testing.T) {
 	}
 }
 
+// Lockstep may be installed in another namespace. Its lease is looked for there.
+func TestReservations_AskInTheNamespace(t *testing.T) {
+	const held = "/apis/coordination.k8s.io/v1/namespaces/gpu-system/leases/lockstep-scheduler"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != held {
+			t.Errorf("it asks for %s", r.URL.Path)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"holderIdentity": ""}}`))
+	}))
+	t.Cleanup(s.Close)
+	_, err := live.Reservations(t.Context(), &rest.Config{Host: s.URL}, "gpu-system")
+	if !errors.Is(err, live.ErrNoScheduler) || !strings.Contains(err.Error(), "gpu-system") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // An unusable address is refused with the remedy, and a token is never sent to another machine.
 func TestReservationsAt_Refuses(t *testing.T) {
 	cluster := &rest.Config{BearerToken: "secret"}
