@@ -22,6 +22,9 @@ func tooMany(runtime Runtime, roles []framework.Role) error {
 	var pods int64
 	for _, role := range roles {
 		pods += int64(role.Replicas) * int64(role.Pods)
+		if pods > maxPods { // the sum of all roles may not fit in 64 bits
+			break
+		}
 	}
 	if pods <= maxPods {
 		return nil
@@ -30,7 +33,7 @@ func tooMany(runtime Runtime, roles []framework.Role) error {
 		field.Invalid(
 			runtimePath(),
 			runtime.Name,
-			fmt.Sprintf("the job would have %d pods with it; there may be %d", pods, maxPods),
+			fmt.Sprintf("the job would have at least %d pods with it; there may be %d", pods, maxPods),
 		),
 	}}
 }
@@ -40,10 +43,13 @@ func (d *draft) tooLate(late []int) *field.Error {
 	var pods int64
 	for _, i := range late {
 		pods += int64(max(1, d.spec.ReplicatedJobs[i].Replicas)) * int64(d.count(i))
+		if pods > maxLate {
+			break
+		}
 	}
 	if pods <= maxLate {
 		return nil
 	}
 	return field.Invalid(runtimePath(), d.runtime.Name, fmt.Sprintf(
-		"%d pods would wait until others of the gang are ready; places can be held for %d", pods, maxLate))
+		"at least %d pods would wait until others of the gang are ready; places can be held for %d", pods, maxLate))
 }

@@ -64,17 +64,27 @@ func demandOf(pod *corev1.Pod, resources []corev1.ResourceName) topology.Capacit
 func demand(list corev1.ResourceList, resources []corev1.ResourceName) topology.Capacity {
 	out := make(topology.Capacity, len(resources))
 	for i, name := range resources {
-		quantity, ok := list[name]
-		if !ok {
-			continue
-		}
-		if name == corev1.ResourceCPU {
-			out[i] = quantity.MilliValue()
-		} else {
-			out[i] = quantity.Value()
+		if quantity, ok := list[name]; ok {
+			out[i] = AmountOf(name, quantity)
 		}
 	}
 	return out
+}
+
+// mostAmount bounds an amount of a resource. It is more than any node has, and the pods of a node can be added up without an overflow.
+const mostAmount = 1 << 52
+
+// AmountOf returns a quantity in the units of capacities: thousandths of a processor, and whole units of all else, from 0 to 2^52. The API server admits
+// 18446744073709551 processors, which are -616 thousandths in 64 bits, and the sums of containers may have more than 64 bits.
+func AmountOf(name corev1.ResourceName, quantity apiresource.Quantity) int64 {
+	scale, most := apiresource.Scale(0), int64(mostAmount)
+	if name == corev1.ResourceCPU {
+		scale, most = apiresource.Milli, mostAmount/1000
+	}
+	if quantity.CmpInt64(most) >= 0 {
+		return mostAmount
+	}
+	return max(quantity.ScaledValue(scale), 0)
 }
 
 // taken returns the resources that the pods of a node take.
@@ -85,7 +95,7 @@ func taken(info fwk.NodeInfo, resources []corev1.ResourceName) topology.Capacity
 		if name == corev1.ResourcePods {
 			out[i] = int64(len(info.GetPods()))
 		} else {
-			out[i] = amount(used, name)
+			out[i] = max(amount(used, name), 0) // kube-scheduler's sum may have wrapped
 		}
 	}
 	return out
@@ -146,11 +156,7 @@ func (v View) Room(shape topology.Shape) corev1.ResourceList {
 func Takes(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 	out := make(map[corev1.ResourceName]int64)
 	for name, quantity := range Requests(pod) {
-		if name == corev1.ResourceCPU {
-			out[name] = quantity.MilliValue()
-		} else {
-			out[name] = quantity.Value()
-		}
+		out[name] = AmountOf(name, quantity)
 	}
 	return out
 }

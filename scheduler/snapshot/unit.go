@@ -140,14 +140,14 @@ func (u Unit) Accelerators(kinds []corev1.ResourceName) int64 {
 	return Accelerators(u.Pods, kinds) + u.Devices
 }
 
-// Accelerators returns the number of devices of these kinds that the pods request.
+// Accelerators returns the number of devices of these kinds that the pods request, at most 2^52.
 func Accelerators(pods []*corev1.Pod, kinds []corev1.ResourceName) int64 {
 	var sum int64
 	for _, pod := range pods {
 		asks := asks(pod)
 		for _, kind := range kinds {
 			if quantity, ok := asks[kind]; ok {
-				sum += quantity.Value()
+				sum = min(sum+AmountOf(kind, quantity), mostAmount)
 			}
 		}
 	}

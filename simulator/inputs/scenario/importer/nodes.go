@@ -202,10 +202,8 @@ func (s *builder) capacity(list corev1.ResourceList) topology.Capacity {
 		switch {
 		case !ok && name == corev1.ResourcePods:
 			out[i] = usual
-		case name == corev1.ResourceCPU:
-			out[i] = quantity.MilliValue()
 		default:
-			out[i] = quantity.Value()
+			out[i] = snapshot.AmountOf(name, quantity)
 		}
 	}
 	return out
