@@ -61,10 +61,12 @@ const (
 	// AnnotationPriorityClass is the PriorityClass of a TrainJob's pods and groups.
 	AnnotationPriorityClass = "lockstep.dev/priority-class"
 	// AnnotationOnLoss is the reaction of a gang's owner to the loss of a member. The scheduler writes it on PodGroups of
-	// gangs that other controllers mark, and Lockstep's controller on those of TrainJobs that have ended.
+	// gangs that other controllers mark, and Lockstep's controller OnLossEnded on those of TrainJobs that have ended.
 	AnnotationOnLoss = "lockstep.dev/on-loss"
 	// OnLossGone is its value for an owner that recreates no member.
 	OnLossGone = "gone"
+	// OnLossEnded is its value for a job that has ended: what still runs of it is on its way out.
+	OnLossEnded = "ended"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
 	// AnnotationJobQueuedAt is the same instant on the TrainJob, where admission writes it. Its prefix is not that of the other keys because

@@ -46,10 +46,10 @@ func (r *Reconciler) release(
 	}
 	var kept time.Duration
 	for _, object := range objects {
+		if err := r.markEnded(ctx, job, object); err != nil {
+			return 0, err
+		}
 		if left := r.lingers(job, object); left > 0 {
-			if err := r.noReturn(ctx, job, object); err != nil {
-				return 0, err
-			}
 			kept = sooner(kept, left)
 			continue
 		}
@@ -74,17 +74,19 @@ func (r *Reconciler) lingers(job *trainerv1alpha1.TrainJob, object client.Object
 	return max(0, linger-r.Clock.Since(endOf(job)))
 }
 
-// noReturn says on a group of an ended job that nothing creates its members again, so that the scheduler reserves no
-// places for them: JobSet deletes those that still run, such as the workers of an MPI job.
-func (r *Reconciler) noReturn(ctx context.Context, job *trainerv1alpha1.TrainJob, object client.Object) error {
+// markEnded says on a group of an ended job that its members leave for good, so that the scheduler reserves no places
+// for them: JobSet deletes those that still run, such as the workers of an MPI job.
+func (r *Reconciler) markEnded(ctx context.Context, job *trainerv1alpha1.TrainJob, object client.Object) error {
 	group, ok := object.(*schedulingv1beta1.PodGroup)
-	if !ok || !job.Ended() || !owns(job, group) || group.Annotations[topology.AnnotationOnLoss] == topology.OnLossGone {
+	if !ok || !job.Ended() || !owns(job, group) || group.DeletionTimestamp != nil ||
+		group.Annotations[topology.AnnotationOnLoss] == topology.OnLossEnded {
 		return nil
 	}
 	next := group.DeepCopy()
-	metav1.SetMetaDataAnnotation(&next.ObjectMeta, topology.AnnotationOnLoss, topology.OnLossGone)
-	err := r.Client.Patch(ctx, next, client.MergeFrom(group), client.FieldOwner(fieldManager))
-	if client.IgnoreNotFound(err) != nil {
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, topology.AnnotationOnLoss, topology.OnLossEnded)
+	same := client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{}) // not one of its name
+	err := r.Client.Patch(ctx, next, same, client.FieldOwner(fieldManager))
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // its change is an event, and then this is tried again
 		return fmt.Errorf("saying that %s needs no places: %w", describe(group), err)
 	}
 	return nil

@@ -176,8 +176,8 @@ const (
 	WhyFinished = "the members have succeeded"
 	// WhyTakenAway: all members were taken away.
 	WhyTakenAway = "all members were taken away"
-	// WhyNoReturn: nothing creates the members again.
-	WhyNoReturn = "nothing creates the members again"
+	// WhyNoReturn: the owner's members leave for good.
+	WhyNoReturn = "its job has ended"
 	// WhyUnearned: the places were reserved for as long as they had been used.
 	WhyUnearned = "kept for as long as it was used"
 	// WhyGone: the owner is deleted.

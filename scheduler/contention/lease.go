@@ -59,7 +59,7 @@ type Lease struct {
 	Risk int64
 	// Promised is the instant that the lease named when it closed last. A closed lease moves to another place only if that is free by then.
 	Promised int64 `json:"Told"`
-	// Preemptible says that the owner may be evicted for an entity of higher priority: places of its lost members bind no such entity.
+	// Preemptible says that the owner may be evicted for an entity of higher priority: places of its lost and late members bind no such entity.
 	Preemptible bool
 	// Unearned is the instant until which a lease of lost members lasts although they have not used their places for as
 	// long; 0 if it does not.

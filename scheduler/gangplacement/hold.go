@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/contention"
+	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
@@ -56,7 +57,7 @@ func (r *leaseRestorer) restore(ctx context.Context) {
 	})
 	for _, group := range groups {
 		running := runningMembers(r.handle.SnapshotSharedLister(), group)
-		if len(running) == 0 || group.Spec.SchedulingPolicy.Gang == nil {
+		if len(running) == 0 || group.Spec.SchedulingPolicy.Gang == nil || snapshot.JobEnded(group) {
 			continue
 		}
 		if err := r.restoreOne(ctx, group, running, nodes); err != nil {
@@ -65,7 +66,7 @@ func (r *leaseRestorer) restore(ctx context.Context) {
 	}
 }
 
-// lacksNodes reports whether the owner of a lease exists, and has a pod without a node.
+// lacksNodes reports whether the owner of a lease exists and has a pod without a node.
 func (r *leaseRestorer) lacksNodes(id contention.ID) bool {
 	owner, single := waiting.NameOf(id)
 	if single {
@@ -73,7 +74,7 @@ func (r *leaseRestorer) lacksNodes(id contention.ID) bool {
 		return err == nil && pod.Spec.NodeName == ""
 	}
 	group, err := r.handle.SnapshotSharedLister().PodGroups().Get(owner.Namespace, owner.Name)
-	if err != nil {
+	if err != nil || snapshot.JobEnded(group) {
 		return false
 	}
 	gang, members := group.Spec.SchedulingPolicy.Gang, r.handle.SnapshotSharedLister()

@@ -94,6 +94,10 @@ func (q *GangQueue) lost(group *schedulingv1beta1.PodGroup, pod *corev1.Pod, los
 	}
 	if survivors := q.survivors(pod); survivors < minCount(group) {
 		q.queue.Lost(group, pod, loss, survivors > 0)
+		// The group may have changed since it was read, and the change has then found nothing to end.
+		if now, err := q.groups.PodGroups(group.Namespace).Get(group.Name); err != nil || snapshot.JobEnded(now) {
+			q.queue.NoReturn(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
+		}
 	}
 }
 
@@ -106,11 +110,19 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	// The informer's own store: if the group is no longer in it, its leases may have been revoked already, and nothing
 	// would revoke another one.
 	group, err := q.groups.PodGroups(key.Namespace).Get(key.Name)
-	if err != nil || group.DeletionTimestamp != nil || group.Spec.SchedulingPolicy.Gang == nil || snapshot.Final(group) ||
+	if err != nil || group.DeletionTimestamp != nil || snapshot.JobEnded(group) || group.Spec.SchedulingPolicy.Gang == nil ||
+		snapshot.Final(group) && !made(pod) ||
 		meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget) {
 		return nil
 	}
 	return group
+}
+
+// made reports whether a controller makes the pod, and so can make it again. A pod that belongs to another pod, as Spark's executors to their driver,
+// has none.
+func made(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind != "Pod"
 }
 
 // membersOf are some members of each gang. Counting them anew for each member that leaves would take time quadratic in the size of a gang that crashes.

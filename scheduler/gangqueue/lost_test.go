@@ -82,11 +82,22 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 		"its job ends after the loss": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()
 			endPod(t, c, "runs-1", corev1.PodFailed)
-			markFinal(t, c, "runs")
+			mark(t, c, "runs", topology.OnLossEnded)
 		}, true},
+		"a bare member fails that nothing creates again": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
+			t.Helper()
+			mark(t, c, "runs", topology.OnLossGone)
+			endPod(t, c, "runs-1", corev1.PodFailed)
+		}, true},
+		"a member of a Job fails beside a bare one": {4, func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod) {
+			t.Helper()
+			mark(t, c, "runs", topology.OnLossGone)
+			own(t, c, members[1].Name)
+			endPod(t, c, "runs-1", corev1.PodFailed)
+		}, false},
 		"its job has ended before the loss": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()
-			markFinal(t, c, "runs")
+			mark(t, c, "runs", topology.OnLossEnded)
 			endPod(t, c, "runs-1", corev1.PodFailed)
 		}, true},
 	} {
@@ -131,12 +142,22 @@ func TestGangQueue_PlacesOfGangsThatHardlyRan(t *testing.T) {
 	c.ExpectUnbound(t, waits)
 }
 
-// markFinal says of a gang that nothing creates its members again.
-func markFinal(t *testing.T, c *schedulertest.Cluster, gang string) {
+// mark says on a gang's group how its owner reacts to a loss.
+func mark(t *testing.T, c *schedulertest.Cluster, gang, onLoss string) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, topology.AnnotationOnLoss, topology.OnLossGone)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, topology.AnnotationOnLoss, onLoss)
 	groups := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace)
 	if _, err := groups.Patch(t.Context(), gang, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// own has a Job make a pod.
+func own(t *testing.T, c *schedulertest.Cluster, name string) {
+	t.Helper()
+	pods := c.CoreV1().Pods(schedulertest.Namespace)
+	patch := []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"j","controller":true}]}}`)
+	if _, err := pods.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -90,7 +90,7 @@ func (q *GangQueue) taken(pod *corev1.Pod) {
 }
 
 // groupChanged reports to the queue changed gangs: a running gang with another expected end, a gang with another sweep or
-// another limit of its sweep, and a gang whose lost members nothing creates again.
+// another limit of its sweep, and a gang whose job has ended.
 func (q *GangQueue) groupChanged(old, obj any) {
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	after, same := obj.(*schedulingv1beta1.PodGroup)
@@ -107,7 +107,7 @@ func (q *GangQueue) groupChanged(old, obj any) {
 			snapshot.SweepOf(after),
 		)
 	}
-	if ok && same && !snapshot.Final(before) && snapshot.Final(after) {
+	if ok && same && !snapshot.JobEnded(before) && snapshot.JobEnded(after) {
 		q.queue.NoReturn(types.NamespacedName{Namespace: after.Namespace, Name: after.Name})
 	}
 }

@@ -15,3 +15,9 @@ import (
 func Final(group *schedulingv1beta1.PodGroup) bool {
 	return group != nil && group.Annotations[topology.AnnotationOnLoss] == topology.OnLossGone
 }
+
+// JobEnded reports whether the gang's job has ended: its members leave for good, and no place is reserved for it. A group that is being deleted says less:
+// a gang that starts again and shares claims gets a new one.
+func JobEnded(group *schedulingv1beta1.PodGroup) bool {
+	return group.Annotations[topology.AnnotationOnLoss] == topology.OnLossEnded
+}

@@ -287,7 +287,7 @@ func (q *Queue) Hold(x *Question, reason contention.Reason, holds []topology.Hel
 	snap, e := q.snapshot(x, now), q.entity(x, now)
 	l := contention.Lease{
 		Owner: e.ID, Order: e.Order, Reason: reason, Holds: holds, Accelerators: e.Accelerators,
-		Expiry: now.Add(expiry).Unix(), Sweep: e.Sweep,
+		Expiry: now.Add(expiry).Unix(), Sweep: e.Sweep, Preemptible: e.Preemptible,
 	}
 	for _, action := range q.machine.HoldIn(&snap, l) {
 		q.act(x, action)

@@ -156,11 +156,12 @@ func (q *Queue) Finished(pod *corev1.Pod) {
 	q.remindIfCandidates()
 }
 
-// NoReturn ends the lease on the places of a gang's lost members: nothing creates them again.
+// NoReturn ends the lease of a gang whose job has ended: on places of lost or late members, of a start that was cut off, or of a move. What its waiting
+// pods have leased ends with them.
 func (q *Queue) NoReturn(gang types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l := q.machine.Lease(IDOf(gang)); l != nil && l.Reason == contention.Replacement {
+	if l := q.machine.Lease(IDOf(gang)); l != nil && l.Reason != contention.Head && l.Reason != contention.Preemption {
 		q.revoke(l.Owner, contention.WhyNoReturn)
 	}
 }

@@ -103,7 +103,7 @@ func (p *Player) mayUse(e contention.Entity, leases []contention.Lease, i int) b
 		return true
 	}
 	owner := p.jobs[string(l.Owner)]
-	if l.Reason == contention.Replacement && owner.Preemptible && !e.NeverPreempts &&
+	if (l.Reason == contention.Replacement || l.Reason == contention.LateMember) && owner.Preemptible && !e.NeverPreempts &&
 		e.Order.Priority > owner.Priority {
 		return true
 	}
