@@ -249,6 +249,30 @@ func TestGrouper_SaysWhatItCannotRead(t *testing.T) {
 	}
 }
 
+// A tenant's pods with marks of a kind that is not served cost one question, not one each and again at each try: the worker's requests are everybody's.
+func TestGrouper_AsksOnceForAnUnservedKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 50 {
+		w.pod(fmt.Sprint("p", i), map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprint("g", i)}, nil)
+	}
+	w.pod(
+		"last",
+		map[string]string{"kueue.x-k8s.io/pod-group-name": "good"},
+		map[string]string{"kueue.x-k8s.io/pod-group-total-count": "1"},
+	)
+	w.until("kueue.good", "it is not created", minimum(1))
+	asked := 0
+	for _, action := range w.client.Actions() {
+		if action.GetVerb() == "get" && action.GetResource().Resource == "resource" {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("it asked %d times for the kind, want once", asked)
+	}
+}
+
 // Pods of other schedulers, and pods that name their group themselves, are left alone.
 func TestGrouper_LeavesOthersAlone(t *testing.T) {
 	w := newWorld(t)

@@ -57,6 +57,8 @@ type sources struct {
 
 	mu       sync.Mutex
 	followed map[schema.GroupVersionResource]informers.GenericInformer
+	// unserved has the instant until which a kind is taken for one that is not served. Only the worker uses it.
+	unserved map[schema.GroupVersionResource]time.Time
 	// behind has the object behind each PodGroup, ahead the PodGroups of each object.
 	behind map[string]identity
 	ahead  map[identity][]string
@@ -65,7 +67,8 @@ type sources struct {
 func newSources(objects Objects, changed func(key string)) *sources {
 	return &sources{
 		objects: objects, changed: changed, followed: make(map[schema.GroupVersionResource]informers.GenericInformer),
-		behind: make(map[string]identity), ahead: make(map[identity][]string),
+		unserved: make(map[schema.GroupVersionResource]time.Time),
+		behind:   make(map[string]identity), ahead: make(map[identity][]string),
 	}
 }
 
@@ -175,6 +178,10 @@ func (s *sources) drop(key string) {
 // patience is the time for which the worker waits for the objects of a kind, which many later gangs may need.
 const patience = 5 * time.Second
 
+// askAgain is the time after which the API server is asked again for a kind that it does not serve. Any pod can have a mark of such a kind, and one worker
+// asks for the pods of all tenants.
+const askAgain = 30 * time.Second
+
 // follow returns the lister of a kind, which it begins to follow at the first call, with as much of each object as keep
 // retains. Only the worker calls it.
 func (s *sources) follow(
@@ -200,13 +207,18 @@ func (s *sources) follow(
 func (s *sources) begin(
 	ctx context.Context, resource schema.GroupVersionResource, keep cache.TransformFunc,
 ) (informers.GenericInformer, error) {
+	errUnserved := fmt.Errorf("%s are not served: %w", resource.GroupResource(), errNoSource)
+	if time.Now().Before(s.unserved[resource]) {
+		return nil, errUnserved
+	}
 	served, err := s.objects.Discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("asking whether %s are served: %w", resource.GroupResource(), err)
 	}
 	is := func(r metav1.APIResource) bool { return r.Name == resource.Resource }
 	if err != nil || !slices.ContainsFunc(served.APIResources, is) {
-		return nil, fmt.Errorf("%s are not served: %w", resource.GroupResource(), errNoSource)
+		s.unserved[resource] = time.Now().Add(askAgain)
+		return nil, errUnserved
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	followed := dynamicinformer.NewFilteredDynamicInformer(

@@ -89,6 +89,9 @@ func (r *reader) word(key, other string) string {
 	return cmp.Or(r.annotations[key], r.annotations[other])
 }
 
+// mostNumber is more than any gang has members, and products of two such numbers fit in 64 bits.
+const mostNumber = 1 << 24
+
 // number reads a positive number, 0 if the annotation is not there. Spares may be 0.
 func (r *reader) number(key string) int {
 	value, ok := r.annotations[key]
@@ -96,8 +99,8 @@ func (r *reader) number(key string) int {
 		return 0
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 || n == 0 && key != topology.AnnotationSpares {
-		r.fail(key, value, "a positive number")
+	if err != nil || n < 0 || n > mostNumber || n == 0 && key != topology.AnnotationSpares {
+		r.fail(key, value, "a positive number, at most 16777216")
 		return 0
 	}
 	return n
