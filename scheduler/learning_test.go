@@ -99,7 +99,7 @@ func TestLearnRunTimes_SurvivesARestart(t *testing.T) {
 	now := int64(1_000_000)
 	before := runtimes.New(func() int64 { return now })
 	at := statemap.Map{Client: c, Namespace: "lockstep-system", Name: "lockstep-scheduler-run-times"}
-	store := runtimes.Keep(at, before, timing.With(clock.RealClock{}))
+	store := runtimes.NewKeeper(at, before, timing.With(clock.RealClock{}))
 	store.Load(t.Context())
 	for _, name := range tunes(8) {
 		id := contention.ID(name)

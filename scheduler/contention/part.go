@@ -190,8 +190,9 @@ func byGang(a, b *Unit) int {
 // evicts for the fewest.
 func (m *Machine) waitsForAll(e *Entity) bool { return e.Elastic && !m.policy.insists(e) }
 
-// startsSmall starts an elastic gang that has no room for all its members with fewer, if that pays and no lease is in the way of the longer run.
-func (t *turn) startsSmall() bool {
+// startWithFewer starts an elastic gang that has no room for all its members with fewer, if that pays and no lease is in the way of the longer run. It
+// reports whether it did, which ends the turn.
+func (t *turn) startWithFewer() bool {
 	e := &t.s.Entity
 	if !t.waitsForAll(e) {
 		return false
@@ -236,9 +237,9 @@ func all(ask Ask) int {
 	return n
 }
 
-// costly reports whether members that would join an elastic gang wait because that loses more than it wins: all of the gang starts again from its last checkpoint
-// then. They win the accelerators that join, for as long as the gang still runs: as long as it has run, if that is not known.
-func (t *turn) costly(own Answer) bool {
+// waitIfGrowthCosts ends the turn of members that would join an elastic gang if that loses more than it wins, and reports whether it did: all of the gang would
+// start again from its last checkpoint. They win the accelerators that join, for as long as the gang still runs: as long as it has run, if that is not known.
+func (t *turn) waitIfGrowthCosts(own Answer) bool {
 	e := &t.s.Entity
 	gang := t.snap.Running.Get(e.ID)
 	if !e.Order.Grows || gang == nil {

@@ -57,13 +57,17 @@ func (t *turn) wait(reason Wait) {
 	t.passTurn(t.s)
 }
 
+// decide is one evaluation. In this order, the first that applies ends the turn: an earlier entity of a strict discipline has a lease; an elastic gang
+// starts with fewer members; the question is wrong; members that would join a gang cost more than they win; there is a place that no lease refuses; units
+// are evicted. An entity without a place then gets a lease, or evicts the units that use it by rule 3b. It is evaluated once more if it no longer waits for
+// one domain.
 func (t *turn) decide() {
 	e := &t.s.Entity
-	if t.heldUp() {
+	if t.waitForStrict() {
 		return
 	}
 	own := t.snap.placer().Place(t.snap.Ledger, t.ask(t.snap, e))
-	if own.Refusal != nil && t.startsSmall() {
+	if own.Refusal != nil && t.startWithFewer() {
 		return
 	}
 	if own.Refusal != nil && own.Refusal.Wrong != nil {
@@ -75,7 +79,7 @@ func (t *turn) decide() {
 		return
 	}
 	reason := Wait{Cause: NoRoom, Refusal: own.Refusal, At: None}
-	if own.Refusal == nil && t.costly(own) {
+	if own.Refusal == nil && t.waitIfGrowthCosts(own) {
 		return
 	}
 	if own.Refusal == nil {
@@ -101,9 +105,9 @@ func (t *turn) decide() {
 	}
 }
 
-// heldUp reports whether an earlier entity of a strict discipline has a lease: then this one neither starts nor gets a lease of its own
-// until that one has ended.
-func (t *turn) heldUp() bool {
+// waitForStrict ends the turn if an earlier entity of a strict discipline has a lease, and reports whether it did: this one neither starts nor gets a lease
+// of its own until that one has ended.
+func (t *turn) waitForStrict() bool {
 	var strict []*Lease
 	for _, l := range t.earlier {
 		if l.strict() {

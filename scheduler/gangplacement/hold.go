@@ -41,7 +41,7 @@ func (r *leaseRestorer) restore(ctx context.Context) {
 	r.restored = true
 	if r.store != nil {
 		r.store.Load(ctx)
-		r.queue.Keep(r.lacksNodes)
+		r.queue.RevokeUnless(r.lacksNodes)
 	}
 	all := r.handle.SharedInformerFactory().Scheduling().V1beta1().PodGroups().Lister()
 	groups, err := all.List(labels.Everything())

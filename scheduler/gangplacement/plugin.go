@@ -118,10 +118,10 @@ func (s *Store) begin(ctx context.Context, args config.GangPlacementArgs, handle
 	}
 	s.once.Do(func() {
 		at := statemap.Map{Client: handle.ClientSet(), Namespace: args.Leases.Namespace, Name: args.Leases.Name}
-		s.keepers = append(s.keepers, waiting.Keep(at, shared.Queue, shared.Timing))
+		s.keepers = append(s.keepers, waiting.NewKeeper(at, shared.Queue, shared.Timing))
 		if args.LearnRunTimes {
 			at.Name = runTimesName
-			s.keepers = append(s.keepers, runtimes.Keep(at, shared.Queue.Learn(), shared.Timing))
+			s.keepers = append(s.keepers, runtimes.NewKeeper(at, shared.Queue.Learn(), shared.Timing))
 		}
 		for _, keeper := range s.keepers {
 			keeper.Run(ctx)

@@ -188,7 +188,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the scheduler starts")
 	}
 	if !ok {
-		if q.queue.Keeps(nil, pod) {
+		if q.queue.Gates(nil, pod) {
 			return fwk.NewStatus(
 				fwk.UnschedulableAndUnresolvable,
 				"the pod waits until something changes that could help it",
@@ -209,7 +209,7 @@ func (q *GangQueue) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		return nil
 	}
 	if q.isOpen(key, group.UID) && q.complete(group) {
-		if q.queue.Keeps(group, pod) {
+		if q.queue.Gates(group, pod) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "gang "+key.Name+" waits until something changes")
 		}
 		q.enters(pod)

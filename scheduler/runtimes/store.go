@@ -17,8 +17,8 @@ const (
 	mostBytes = 512 << 10
 )
 
-// Keep returns the keeper of a learner's history. Nothing is read or written yet.
-func Keep(at statemap.Map, l *Learner, t timing.Timing) *statemap.Keeper {
+// NewKeeper returns the keeper of a learner's history. Nothing is read or written yet.
+func NewKeeper(at statemap.Map, l *Learner, t timing.Timing) *statemap.Keeper {
 	return &statemap.Keeper{At: at, Of: kept{l}, What: "run times", Pause: pause, Timing: t}
 }
 

@@ -34,7 +34,7 @@ func newCluster() cluster {
 
 func (c cluster) store(l *runtimes.Learner) *statemap.Keeper {
 	t := timing.Timing{Clock: c.clock, Beside: func(do func()) { go do() }}
-	return runtimes.Keep(statemap.Map{Client: c, Namespace: "lockstep-system", Name: "run-times"}, l, t)
+	return runtimes.NewKeeper(statemap.Map{Client: c, Namespace: "lockstep-system", Name: "run-times"}, l, t)
 }
 
 // writes counts the writes of the ConfigMap.

@@ -328,9 +328,9 @@ func (q *Queue) Forget(id contention.ID) {
 	q.Revoke(id, contention.WhyGone)
 }
 
-// Keep ends the leases of owners that have no use for one. A scheduler that takes over reads leases that are some seconds old: owners may have started,
+// RevokeUnless ends the leases of owners that may not use one. A scheduler that takes over reads leases that are some seconds old: owners may have started,
 // or been deleted, since.
-func (q *Queue) Keep(mayUse func(owner contention.ID) bool) {
+func (q *Queue) RevokeUnless(mayUse func(owner contention.ID) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, l := range q.machine.Leases() {

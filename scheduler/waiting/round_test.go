@@ -114,7 +114,7 @@ func TestQueue_DueOfThoseThatEnter(t *testing.T) {
 		t.Errorf("due at %v before it enters", got)
 	}
 	for of, want := range map[*waiting.Question]time.Duration{short: 3 * time.Minute, unsaid: 72 * time.Minute} {
-		s.Keeps(of.Group, of.Waiting[0])
+		s.Gates(of.Group, of.Waiting[0])
 		if got := s.DueOf(id(of.Group.Name), since); !got.Equal(since.Add(want)) {
 			t.Errorf("%s is due at %v, want %v after %v", of.Group.Name, got, want, since)
 		}

@@ -16,9 +16,9 @@ const (
 	storeAge = time.Minute
 )
 
-// Keep returns the keeper of a queue's state. Nothing is read or written yet. Places of thousands of nodes stay far below the megabyte
+// NewKeeper returns the keeper of a queue's state. Nothing is read or written yet. Places of thousands of nodes stay far below the megabyte
 // that an object may have.
-func Keep(at statemap.Map, queue *Queue, t timing.Timing) *statemap.Keeper {
+func NewKeeper(at statemap.Map, queue *Queue, t timing.Timing) *statemap.Keeper {
 	return &statemap.Keeper{At: at, Of: kept{queue}, What: "leases", Pause: storePause, Age: storeAge, Timing: t}
 }
 

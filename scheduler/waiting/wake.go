@@ -69,9 +69,9 @@ type arrival struct {
 	order contention.Order
 }
 
-// Keeps reports whether the pod's gang, or a pod that is in none, has to stay out of the scheduling queue: one that waits is evaluated in the cycle of another
+// Gates reports whether the pod's gang, or a pod that is in none, has to stay out of the scheduling queue: one that waits is evaluated in the cycle of another
 // one, unless it was called.
-func (q *Queue) Keeps(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
+func (q *Queue) Gates(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
 	id := idOf(group, pod)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,7 +93,7 @@ func (q *Queue) Keeps(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
 	return !called && !q.waker.released[id]
 }
 
-// Holds is Keeps for a caller that is not the scheduling queue.
+// Holds is Gates for a caller that is not the scheduling queue.
 func (q *Queue) Holds(id contention.ID) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *scheduler) question(t *testing.T, name string, gpus int64, hours int) *
 
 // keeps reports whether a gang has to stay out of the scheduling queue.
 func (s *scheduler) keeps(name string) bool {
-	return s.Keeps(
+	return s.Gates(
 		&schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}},
 		podOf(name, 0),
 	)
