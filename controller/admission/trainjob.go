@@ -34,7 +34,7 @@ type Runtimes interface {
 
 // Verdict is the decision about a request.
 type Verdict struct {
-	// Refusal is the reason why the object is refused, on one line; nil if it is.
+	// Refusal is the reason why the object is refused, on one line; nil if it is admitted.
 	Refusal error
 	// Warnings are shown to the user either way.
 	Warnings []string
@@ -115,6 +115,8 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 		return Verdict{Refusal: faults.ToAggregate()}, nil
 	}
 	found, err := v.Runtimes.Find(ctx, next)
+	// After a failure the runtime is zero: only the job's own priority class is compared, and a change of the spec is
+	// refused below anyway.
 	faults = append(v.checkShapeChange(ctx, old, next, found.Runtime), faults...)
 	verdict, err := judgeFound(next, found, err)
 	switch {
@@ -136,7 +138,8 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 				faults = append(faults, missing)
 			}
 		}
-	case !respecified: // it is no news that there is no runtime
+	case !respecified:
+		// Only annotations or the queue's label changed. A job whose runtime was deleted or cannot be read may change those.
 		err, verdict.Refusal = nil, nil
 	}
 	verdict.Refusal = utilerrors.NewAggregate([]error{verdict.Refusal, faults.ToAggregate()})
@@ -172,7 +175,8 @@ func unusable(runtime plan.Runtime) *field.Error {
 	)
 }
 
-// judgeFound returns the refusal of a job without a runtime. The error is any other than that there is none.
+// judgeFound refuses a job whose runtime is missing or of an unknown kind, and warns of a deprecated one. It returns any
+// other error of the look-up, wrapped.
 func judgeFound(job *trainerv1alpha1.TrainJob, found resolve.Found, err error) (Verdict, error) {
 	kind := resolve.ReferenceOf(job).Kind
 	switch {
