@@ -34,7 +34,7 @@ var ErrForeign = errors.New("it exists and belongs to another object")
 func (r *Reconciler) apply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
-	needed := starts(job, jobSet)
+	needed := mayApplyJobSet(job, jobSet)
 	if len(planned.PodGroups) > 0 && !suspended(job) {
 		if waiting, err = r.applyGang(ctx, job, planned.Plan, jobSet); err != nil || waiting {
 			return waiting, err
@@ -53,7 +53,7 @@ func (r *Reconciler) apply(
 func (r *Reconciler) applyGang(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
-	needed, reader := starts(job, jobSet), client.Reader(r.Client)
+	needed, reader := mayApplyJobSet(job, jobSet), client.Reader(r.Client)
 	if needed {
 		// This apply starts pods. A cache that still shows the group from before a suspension would let them start
 		// without one.
@@ -68,8 +68,8 @@ func (r *Reconciler) applyGang(
 	return r.ensureClaims(ctx, job, planned)
 }
 
-// starts reports whether a plan's JobSet is applied: a running JobSet is left unchanged.
-func starts(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) bool {
+// mayApplyJobSet reports whether the planned JobSet may be applied: not over one that runs, unless the job is suspended.
+func mayApplyJobSet(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) bool {
 	return suspended(job) || !runs(jobSet)
 }
 

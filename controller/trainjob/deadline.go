@@ -10,9 +10,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// deadline fails a job that has been active for longer than permitted, or returns the time left. The clock starts at
-// creation and again at each resumption; it stands still while the job is suspended, or not resumed yet.
-func (r *Reconciler) deadline(job *trainerv1alpha1.TrainJob) time.Duration {
+// enforceDeadline fails a job that has been active for longer than permitted, or returns the time left. The clock
+// starts at creation and again at each resumption; it stops while the job is suspended, or not resumed yet.
+func (r *Reconciler) enforceDeadline(job *trainerv1alpha1.TrainJob) time.Duration {
 	waits := suspended(job) || meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobSuspended)
 	if job.Spec.ActiveDeadlineSeconds == 0 || waits || job.Ended() {
 		return 0

@@ -67,7 +67,7 @@ func (r *Reconciler) plan(
 	}
 	// Each report of a running job is planned, too, and its JobSet need not be printed for that.
 	var rendering statev1alpha1.Rendering
-	if starts(job, jobSet) {
+	if mayApplyJobSet(job, jobSet) {
 		if rendering, err = made.Rendering(); err != nil {
 			return frozenPlan{}, fmt.Errorf("planning: %w", err)
 		}

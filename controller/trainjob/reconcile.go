@@ -107,10 +107,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	// The whole status is computed from the objects read, and written once.
 	next := job.DeepCopy()
 	hinders := hindrance(done, jobSet)
-	r.suspension(next, hinders)
+	r.setSuspendedCondition(next, hinders)
 	done.err = errors.Join(done.err, r.forget(ctx, request.NamespacedName, job.UID))
 	copyStatus(next, jobSet)
-	left := sooner(r.deadline(next), done.requeueAfter)
+	requeueAfter := sooner(r.enforceDeadline(next), done.requeueAfter)
 	done.err = errors.Join(done.err, r.situate(ctx, next, jobSet, hinders))
 	if err = r.writeStatus(ctx, &job, next); apierrors.IsConflict(err) {
 		return r.skipStale(ctx, &job, done), nil
@@ -122,18 +122,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	// Events and counters only for a status that was written: a conflict would repeat them.
 	r.warn(&job, next, done)
 	r.count(&job, next, done.framework)
-	reminder := r.tell(&job, next)
-	left = sooner(left, sooner(resizes(next), reminder))
+	reminderAfter := r.tell(&job, next)
+	requeueAfter = sooner(requeueAfter, sooner(resizes(next), reminderAfter))
 
 	// After a failure the objects that the next attempt needs stay, unless no pod can start meanwhile.
 	if done.err == nil || next.Ended() || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
 		stop := r.timed(instruments.PhaseRelease)
-		kept, err := r.cleanUp(ctx, next, jobSet)
+		cleanUpAfter, err := r.cleanUp(ctx, next, jobSet)
 		stop()
 		done.err = errors.Join(done.err, err)
-		left = sooner(left, kept)
+		requeueAfter = sooner(requeueAfter, cleanUpAfter)
 	}
-	return r.report(next, done, left)
+	return r.report(next, done, requeueAfter)
 }
 
 // cleanUp deletes the objects that the job no longer needs, in the end the job itself, and returns the requeue delay;
@@ -141,11 +141,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) cleanUp(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (time.Duration, error) {
-	kept, failure := r.release(ctx, job, jobSet)
-	files, err := r.removeLeftovers(ctx, job, jobSet)
+	releaseAfter, failure := r.release(ctx, job, jobSet)
+	filesAfter, err := r.removeLeftovers(ctx, job, jobSet)
 	failure = errors.Join(failure, err)
-	itself, err := r.expire(ctx, job)
-	return sooner(kept, sooner(files, itself)), errors.Join(failure, err)
+	expireAfter, err := r.expire(ctx, job)
+	return sooner(releaseAfter, sooner(filesAfter, expireAfter)), errors.Join(failure, err)
 }
 
 // planAndApply plans an unfinished job and applies the plan.

@@ -28,10 +28,10 @@ const (
 	waitForRuntime = 30 * time.Second
 )
 
-// report writes the result to Events, metrics and the queue. left is the requeue delay: until the job's deadline, or
-// until its group is deleted; zero where only an event requeues the job.
+// report writes the result to Events, metrics and the queue. requeueAfter is the delay until the job's deadline, the
+// deletion of its group or another step that is due by time; zero where only an event requeues the job.
 func (r *Reconciler) report(
-	job *trainerv1alpha1.TrainJob, done outcome, left time.Duration,
+	job *trainerv1alpha1.TrainJob, done outcome, requeueAfter time.Duration,
 ) (ctrl.Result, error) {
 	result := resultOf(done)
 	r.Instruments.Reconciled(done.framework, result, r.Clock.Since(done.began))
@@ -43,22 +43,22 @@ func (r *Reconciler) report(
 	}
 	switch {
 	case done.unfit != "" && done.awaits != "":
-		return ctrl.Result{RequeueAfter: sooner(left, waitForNodes)}, nil
+		return ctrl.Result{RequeueAfter: sooner(requeueAfter, waitForNodes)}, nil
 	case done.awaits != "":
 		return ctrl.Result{RequeueAfter: waitForGroup}, nil
 	case done.err == nil:
-		return ctrl.Result{RequeueAfter: left}, nil
+		return ctrl.Result{RequeueAfter: requeueAfter}, nil
 	}
 	note := brief(done.err)
 	r.Recorder.Eventf(job, corev1.EventTypeWarning, reasonFailed,
 		"TrainJob resources reconciliation failed: %s", note)
 	switch {
 	case result == instruments.ResultMissingRuntime: // the watch requeues it when the runtime appears
-		return ctrl.Result{RequeueAfter: sooner(left, waitForRuntime)}, nil
+		return ctrl.Result{RequeueAfter: sooner(requeueAfter, waitForRuntime)}, nil
 	case result != instruments.ResultRefused:
 		return ctrl.Result{}, done.err
-	case left > 0: // a job that cannot be rendered misses its deadline like any other
-		return ctrl.Result{RequeueAfter: left}, nil
+	case requeueAfter > 0: // a job that cannot be rendered misses its deadline like any other
+		return ctrl.Result{RequeueAfter: requeueAfter}, nil
 	default: // a change of the job or of its runtime requeues it; until then trying again is no use
 		return ctrl.Result{}, reconcile.TerminalError(done.err) //nolint:wrapcheck // a mark on our own error
 	}

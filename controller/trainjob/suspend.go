@@ -12,9 +12,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// suspension writes the condition Suspended. A job that never was suspended has none. A resumed job stays suspended
-// until its JobSet runs: the message names the hindrance. Its deadline does not run until then.
-func (r *Reconciler) suspension(job *trainerv1alpha1.TrainJob, hindrance string) {
+// setSuspendedCondition writes the condition Suspended. A job that never was suspended has none. A resumed job stays
+// suspended until its JobSet runs: the message names the hindrance. Its deadline does not run until then.
+func (r *Reconciler) setSuspendedCondition(job *trainerv1alpha1.TrainJob, hindrance string) {
 	condition := metav1.Condition{
 		Type:               trainerv1alpha1.TrainJobSuspended,
 		Status:             metav1.ConditionTrue,
