@@ -39,9 +39,9 @@ type groupStanding struct {
 	queue   *trainerv1alpha1.QueueStatus
 }
 
-// unplaced are the standings of the job's groups that have no nodes. Groups that the cache does not show yet count as one. placedAt is
-// the time at which the job last had nodes.
-func unplaced(
+// unplacedOf returns the standings of the job's groups that have no nodes. Groups that the cache does not show yet count
+// as one. placedAt is the time at which the job last had nodes.
+func unplacedOf(
 	groups []schedulingv1beta1.PodGroup, jobSet *jobsetv1alpha2.JobSet, placedAt metav1.Time,
 ) []groupStanding {
 	if len(groups) == 0 && jobSet != nil && plan.IsGrouped(jobSet.Spec) {
@@ -57,9 +57,9 @@ func unplaced(
 	return out
 }
 
-// waiting returns those of the unplaced groups that wait for nodes, or for pods that are not created. The others wait for another part
-// of their job, as trainers wait until an initializer has fetched their data.
-func waiting(unplaced []groupStanding, jobSet *jobsetv1alpha2.JobSet) []groupStanding {
+// waitingOf returns those of the unplaced groups that wait for nodes, or for pods that are not created. The others wait
+// for another part of their job, as trainers wait until an initializer has fetched their data.
+func waitingOf(unplaced []groupStanding, jobSet *jobsetv1alpha2.JobSet) []groupStanding {
 	var out []groupStanding
 	for _, s := range unplaced {
 		if jobSet != nil {

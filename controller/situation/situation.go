@@ -56,21 +56,21 @@ func Of(k Known) *trainerv1alpha1.SchedulingStatus {
 	end := k.Job.Ending()
 	switch {
 	case end != nil && end.Type == trainerv1alpha1.TrainJobComplete:
-		w.ends(trainerv1alpha1.PhaseComplete, end)
+		w.setEnded(trainerv1alpha1.PhaseComplete, end)
 	case end != nil:
-		w.ends(trainerv1alpha1.PhaseFailed, end)
+		w.setEnded(trainerv1alpha1.PhaseFailed, end)
 	case k.Job.Spec.Suspend != nil && *k.Job.Spec.Suspend:
-		w.rests(trainerv1alpha1.PhaseSuspended, suspendedBy(k.Job))
+		w.setInactive(trainerv1alpha1.PhaseSuspended, suspendedBy(k.Job))
 	case k.Hindrance != "":
-		w.rests(trainerv1alpha1.PhaseBlocked, k.Hindrance)
+		w.setInactive(trainerv1alpha1.PhaseBlocked, k.Hindrance)
 		if meta.IsStatusConditionTrue(k.Job.Status.Conditions, trainerv1alpha1.TrainJobSuspended) {
-			w.holds(trainerv1alpha1.SchedulingNotResumed, "Blocked", k.Hindrance)
+			w.setTrue(trainerv1alpha1.SchedulingNotResumed, "Blocked", k.Hindrance)
 		}
 	default:
-		w.runs(k)
+		w.setActive(k)
 	}
 	if next.Phase != trainerv1alpha1.PhaseBlocked {
-		w.ceases(trainerv1alpha1.SchedulingNotResumed, string(next.Phase), "its JobSet is as it is to be")
+		w.setFalse(trainerv1alpha1.SchedulingNotResumed, string(next.Phase), "its JobSet is up to date")
 	}
 	next.Reason = cut(next.Reason)
 	if failure := lastFailure(k.Groups, next.LastFailure); failure != nil {
@@ -89,75 +89,75 @@ type writer struct {
 	now metav1.Time
 }
 
-// holds sets a condition.
-func (w *writer) holds(kind, reason, message string) {
-	w.set(kind, metav1.ConditionTrue, reason, message)
+// setTrue sets a condition to True.
+func (w *writer) setTrue(kind, reason, message string) {
+	w.setCondition(kind, metav1.ConditionTrue, reason, message)
 }
 
-// ceases sets a condition to False. A condition that never was True is not added, and one that is False retains its
-// reason.
-func (w *writer) ceases(kind, reason, message string) {
+// setFalse sets a condition that is True to False. A condition that never was True is not added, and one that is False
+// retains its reason.
+func (w *writer) setFalse(kind, reason, message string) {
 	if meta.IsStatusConditionTrue(w.Conditions, kind) {
-		w.set(kind, metav1.ConditionFalse, reason, message)
+		w.setCondition(kind, metav1.ConditionFalse, reason, message)
 	}
 }
 
-func (w *writer) set(kind string, status metav1.ConditionStatus, reason, message string) {
+func (w *writer) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&w.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: cut(message), LastTransitionTime: w.now,
 	})
 }
 
-// ends is for a job that has ended. Where it was stays.
-func (w *writer) ends(phase trainerv1alpha1.TrainJobPhase, why *metav1.Condition) {
+// setEnded writes the phase and conditions of a job that has ended. Its placement is retained.
+func (w *writer) setEnded(phase trainerv1alpha1.TrainJobPhase, why *metav1.Condition) {
 	w.Phase, w.Reason, w.WaitingSince = phase, why.Message, nil
-	w.ceases(trainerv1alpha1.SchedulingQueued, string(phase), "it is over")
-	w.ceases(trainerv1alpha1.SchedulingPlaced, string(phase), "it is over")
-	w.ceases(trainerv1alpha1.SchedulingPreempted, string(phase), "it is over")
+	w.setFalse(trainerv1alpha1.SchedulingQueued, string(phase), "it is over")
+	w.setFalse(trainerv1alpha1.SchedulingPlaced, string(phase), "it is over")
+	w.setFalse(trainerv1alpha1.SchedulingPreempted, string(phase), "it is over")
 }
 
-// rests is for a job that has no pods and waits for none.
-func (w *writer) rests(phase trainerv1alpha1.TrainJobPhase, why string) {
+// setInactive writes the phase and conditions of a job that is suspended or blocked: it has no pods and waits for none.
+func (w *writer) setInactive(phase trainerv1alpha1.TrainJobPhase, why string) {
 	w.Phase, w.Reason, w.WaitingSince = phase, why, nil
-	w.leaves(string(phase), why)
-	w.ceases(trainerv1alpha1.SchedulingQueued, string(phase), why)
-	w.ceases(trainerv1alpha1.SchedulingPreempted, string(phase), why)
+	w.clearPlacement(string(phase), why)
+	w.setFalse(trainerv1alpha1.SchedulingQueued, string(phase), why)
+	w.setFalse(trainerv1alpha1.SchedulingPreempted, string(phase), why)
 }
 
-// leaves is for a job that has its nodes no more.
-func (w *writer) leaves(reason, why string) {
+// clearPlacement removes the placement of a job without nodes, and remembers its domain: setPlacement compares it.
+func (w *writer) clearPlacement(reason, why string) {
 	if w.Placement != nil {
 		w.LastDomain, w.Placement = w.Placement.Domain, nil
 	}
-	w.ceases(trainerv1alpha1.SchedulingPlaced, reason, why)
+	w.setFalse(trainerv1alpha1.SchedulingPlaced, reason, why)
 }
 
-// runs is for a job whose JobSet may have pods.
-func (w *writer) runs(k Known) {
+// setActive writes the phase and conditions of a job whose JobSet may have pods.
+func (w *writer) setActive(k Known) {
 	if k.areReady() { // they have nodes, whatever the conditions of their groups: not every scheduler sets them
 		w.WaitingSince = nil
-		w.placed(k.Groups)
-		w.starts(k)
+		w.setPlacement(k.Groups)
+		w.setStartingOrRunning(k)
 		return
 	}
-	unplaced := unplaced(k.Groups, k.JobSet, w.placedAt())
-	waiting := waiting(unplaced, k.JobSet)
-	w.preempted(unplaced)
+	unplaced := unplacedOf(k.Groups, k.JobSet, w.placedAt())
+	waiting := waitingOf(unplaced, k.JobSet)
+	w.setPreempted(unplaced)
 	refused, why := refusal(k.JobSet, k.Refused)
 	switch {
 	case refused:
-		w.waits(groupStanding{reason: podsRefused, message: why})
+		w.setWaiting(groupStanding{reason: podsRefused, message: why})
 	case len(waiting) > 0:
-		w.waits(lastOf(waiting))
+		w.setWaiting(lastOf(waiting))
 	case len(unplaced) > 0:
 		w.WaitingSince = nil
-		w.starts(k)
-		w.leaves(string(w.Phase), w.Reason)
-		w.ceases(trainerv1alpha1.SchedulingQueued, string(w.Phase), w.Reason)
+		w.setStartingOrRunning(k)
+		w.clearPlacement(string(w.Phase), w.Reason)
+		w.setFalse(trainerv1alpha1.SchedulingQueued, string(w.Phase), w.Reason)
 	default:
 		w.WaitingSince = nil
-		w.placed(k.Groups)
-		w.starts(k)
+		w.setPlacement(k.Groups)
+		w.setStartingOrRunning(k)
 	}
 }
 
@@ -170,52 +170,52 @@ func (w *writer) placedAt() metav1.Time {
 	return queued.LastTransitionTime
 }
 
-// preempted sets the condition Preempted, with its cause, for a group of the job without nodes since its preemption; of
-// several groups, the first one.
-func (w *writer) preempted(unplaced []groupStanding) {
+// setPreempted sets the condition Preempted, with its cause, for a group of the job without nodes since its preemption;
+// of several groups, the first one.
+func (w *writer) setPreempted(unplaced []groupStanding) {
 	for _, s := range unplaced {
 		if s.evicted != nil && s.evicted.Reason == schedulingv1beta1.PodGroupReasonPreemptionByScheduler {
-			w.holds(trainerv1alpha1.SchedulingPreempted, s.evicted.Reason, s.evicted.Message)
+			w.setTrue(trainerv1alpha1.SchedulingPreempted, s.evicted.Reason, s.evicted.Message)
 			return
 		}
 	}
 }
 
-// waits is for a job that waits for nodes, or for its pods.
-func (w *writer) waits(s groupStanding) {
+// setWaiting writes the phase and conditions of a job that waits for nodes, or for its pods.
+func (w *writer) setWaiting(s groupStanding) {
 	w.Phase, w.Reason = trainerv1alpha1.PhaseWaiting, s.message
 	if w.WaitingSince == nil {
 		w.WaitingSince = w.now.DeepCopy()
 	}
-	w.leaves(s.reason, s.message)
-	w.holds(trainerv1alpha1.SchedulingQueued, s.reason, s.message)
+	w.clearPlacement(s.reason, s.message)
+	w.setTrue(trainerv1alpha1.SchedulingQueued, s.reason, s.message)
 	w.Queue = s.queue
 }
 
-// placed is for a job all of whose groups have their nodes.
-func (w *writer) placed(groups []schedulingv1beta1.PodGroup) {
-	w.ceases(trainerv1alpha1.SchedulingQueued, trainerv1alpha1.SchedulingPlaced, "it has its nodes")
-	w.ceases(trainerv1alpha1.SchedulingPreempted, trainerv1alpha1.SchedulingPlaced, "it has its nodes again")
+// setPlacement writes the placement and conditions of a job all of whose groups have nodes.
+func (w *writer) setPlacement(groups []schedulingv1beta1.PodGroup) {
+	w.setFalse(trainerv1alpha1.SchedulingQueued, trainerv1alpha1.SchedulingPlaced, "it has its nodes")
+	w.setFalse(trainerv1alpha1.SchedulingPreempted, trainerv1alpha1.SchedulingPlaced, "it has its nodes again")
 	place, text := placementOf(groups)
 	if place == nil {
 		return
 	}
 	w.Placement = place
-	w.holds(trainerv1alpha1.SchedulingPlaced, trainerv1alpha1.SchedulingPlaced, text)
+	w.setTrue(trainerv1alpha1.SchedulingPlaced, trainerv1alpha1.SchedulingPlaced, text)
 	if w.LastDomain == "" || place.Domain == "" { // the domain of nodes that filters chose is not known
 		return
 	}
 	if w.LastDomain == place.Domain {
-		w.ceases(trainerv1alpha1.SchedulingMoved, "Stayed", "it is where it was before its last interruption")
+		w.setFalse(trainerv1alpha1.SchedulingMoved, "Stayed", "it is where it was before its last interruption")
 	} else {
 		const moved = trainerv1alpha1.SchedulingMoved
-		w.holds(moved, moved, "from "+w.LastDomain+" to "+place.Domain)
+		w.setTrue(moved, moved, "from "+w.LastDomain+" to "+place.Domain)
 	}
 	w.LastDomain = ""
 }
 
-// starts sets the phase Running for a job with ready ranks, else Starting.
-func (w *writer) starts(k Known) {
+// setStartingOrRunning sets the phase Running for a job with ready ranks, else Starting.
+func (w *writer) setStartingOrRunning(k Known) {
 	w.Phase = trainerv1alpha1.PhaseStarting
 	if k.JobSet == nil {
 		return
