@@ -74,7 +74,7 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	d.stretch()
 	d.slice, d.sliceFault = d.tpuSlice()
 	for i := range d.world.Roles {
-		d.world.Roles[i].Pods = d.size(i)
+		d.world.Roles[i].Pods = d.decidePodsPerJob(i)
 	}
 	if err = tooMany(runtime, d.world.Roles); err != nil {
 		return nil, err

@@ -70,11 +70,11 @@ func (d *draft) firstTrainer() int {
 	})
 }
 
-// count is the number of pods of each Job of the ReplicatedJob at index i.
+// count returns the number of pods of each Job of the ReplicatedJob at index i.
 func (d *draft) count(i int) int32 { return d.world.Roles[i].Pods }
 
-// size decides that number.
-func (d *draft) size(i int) int32 {
+// decidePodsPerJob computes what count later returns.
+func (d *draft) decidePodsPerJob(i int) int32 {
 	if sizer, ok := d.framework.(framework.Sizer); ok {
 		return max(1, sizer.Pods(d.world, d.world.Roles[i]))
 	}
