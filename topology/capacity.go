@@ -5,8 +5,8 @@ import "math"
 // Capacity is the room left on a node or the demand of a member: A number that is not there is zero.
 type Capacity []int64
 
-// most caps the number of members of a node, so that sums over any fleet stay exact.
-const most = math.MaxInt32
+// unlimited is the number of members of a node that no rule limits: small enough that sums over any fleet stay exact.
+const unlimited = math.MaxInt32
 
 // times returns the number of times that the demand fits, at most the limit.
 func (c Capacity) times(demand Capacity, limit int) int {

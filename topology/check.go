@@ -225,7 +225,7 @@ func (c *checker) largest(level int, k kind) int {
 		}
 		total := 0
 		for _, node := range lay.nodes[u.first:u.last] {
-			room := most
+			room := unlimited
 			if c.l.Total != nil {
 				room = k.room(c.l.Total[node])
 			}

@@ -138,7 +138,7 @@ func Largest(l Ledger, g Gang) (int, error) {
 func abundance(l Ledger) ([]Capacity, Capacity) {
 	free := make([]Capacity, l.Len())
 	for i := range free {
-		free[i] = Capacity{most}
+		free[i] = Capacity{unlimited}
 	}
 	return free, Capacity{1}
 }

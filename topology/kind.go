@@ -105,5 +105,5 @@ func (k kind) room(c Capacity) int {
 	if k.free() {
 		return len(k.ranks)
 	}
-	return c.times(k.shape.Demand, most)
+	return c.times(k.shape.Demand, unlimited)
 }

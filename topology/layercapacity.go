@@ -64,7 +64,7 @@ func (s *solver) addCapacity(v int, more []int32) {
 		sums[e] = -1
 		layers.Splits(e, func(x, y int) {
 			if x < len(more) && more[x] >= 0 && s.layerCapacity[v][y] >= 0 {
-				sums[e] = max(sums[e], min(more[x]+s.layerCapacity[v][y], most/2))
+				sums[e] = max(sums[e], min(more[x]+s.layerCapacity[v][y], unlimited/2))
 			}
 		})
 	}

@@ -18,7 +18,7 @@ func Place(l Ledger, g Gang) (Placement, *Shortfall, error) {
 	if misplaced := a.misplaced(); misplaced != nil {
 		return Placement{}, misplaced, nil
 	}
-	placed, err := a.largest()
+	placed, err := a.planLargest()
 	if err != nil {
 		return Placement{}, nil, err
 	}
@@ -39,25 +39,25 @@ func Try(l Ledger, g Gang) (p Placement, fits bool, err error) {
 	if a.misplaced() != nil {
 		return Placement{}, false, nil
 	}
-	if fits, err = a.of(g.least()).fits(); err != nil || !fits {
+	if fits, err = a.withFirst(g.least()).fits(); err != nil || !fits {
 		return Placement{}, false, err
 	}
-	placed, err := a.largest()
+	placed, err := a.planLargest()
 	if err != nil || placed == nil {
 		return Placement{}, false, err
 	}
 	return placed.answer(), true, nil
 }
 
-// largest plans as many members as fit; nil if not even the fewest do.
-func (a *ask) largest() (*plan, error) {
+// planLargest plans as many members as fit; nil if not even the fewest do.
+func (a *ask) planLargest() (*plan, error) {
 	counts := slices.Collect(a.gang.counts())
-	placed, err := a.first(counts[len(counts)-1])
+	placed, err := a.planFirst(counts[len(counts)-1])
 	if err != nil {
 		return nil, err
 	}
 	if placed == nil {
-		placed = a.most(counts[:len(counts)-1])
+		placed = a.planLargestOf(counts[:len(counts)-1])
 	}
 	return placed, nil
 }
@@ -110,8 +110,8 @@ func (g Gang) whole(n int) bool {
 	return len(mainKind(g).ranks)%g.Segment.Size == 0
 }
 
-// of is the ask of the first n ranks.
-func (a *ask) of(n int) *ask {
+// withFirst returns the ask for the first n ranks of the gang alone.
+func (a *ask) withFirst(n int) *ask {
 	if n == len(a.gang.Members) {
 		return a
 	}
@@ -120,9 +120,9 @@ func (a *ask) of(n int) *ask {
 	return newAsk(a.ledger, fewer, a.rules)
 }
 
-// first plans the first n ranks; nil if they do not fit.
-func (a *ask) first(n int) (*plan, error) {
-	b := a.of(n)
+// planFirst plans the first n ranks; nil if they do not fit.
+func (a *ask) planFirst(n int) (*plan, error) {
+	b := a.withFirst(n)
 	p, ok, err := b.plan()
 	if !ok || err != nil {
 		return nil, err
@@ -131,14 +131,14 @@ func (a *ask) first(n int) (*plan, error) {
 	return &p, nil
 }
 
-// most plans the largest of the counts that fits; nil if none does. Fewer members fit wherever more do, so the search
-// is binary: of 4 to 9 members on 7 nodes it tries 6, 8 and 7 (ExamplePlace_elastic).
-func (a *ask) most(counts []int) *plan {
+// planLargestOf plans the largest of the counts that fits; nil if none does. Fewer members fit wherever more do, so the
+// search is binary: of 4 to 9 members on 7 nodes it tries 6, 8 and 7 (ExamplePlace_elastic).
+func (a *ask) planLargestOf(counts []int) *plan {
 	var best *plan
 	for low, high := 0, len(counts)-1; low <= high; {
 		middle := low + (high-low)/2
 		// A wrong question has failed for the whole gang already, which was planned first.
-		if p, err := a.first(counts[middle]); p != nil && err == nil {
+		if p, err := a.planFirst(counts[middle]); p != nil && err == nil {
 			best = p
 			low = middle + 1
 		} else {

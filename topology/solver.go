@@ -156,7 +156,7 @@ func (s *solver) roomOn(node int, small []int) int {
 	case s.kinds[0].free(): // or a node would be the roomier the more members the gang may have there
 		limit = min(limit, len(s.kinds[0].ranks))
 	case s.gang.PerNode == 0:
-		limit = most
+		limit = unlimited
 	}
 	return left.times(s.kinds[0].shape.Demand, limit)
 }
@@ -217,7 +217,7 @@ func (s *solver) countUnits() {
 			s.units[v] = int32(max(min(n/s.segments.size, s.limitSegments(v, 0)), 0))
 		}
 		if u.parent >= 0 {
-			s.units[u.parent] = int32(min(int64(s.units[u.parent])+int64(s.units[v]), most))
+			s.units[u.parent] = int32(min(int64(s.units[u.parent])+int64(s.units[v]), unlimited))
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (s *solver) limit(v, layer int) int {
 // limitMembers is the limit where units are members: further in than the segments' level, and in its domains before
 // members become segments.
 func (s *solver) limitMembers(v, layer int) int {
-	level, limit := s.lay.vertices[v].level, most
+	level, limit := s.lay.vertices[v].level, unlimited
 	small := s.few.Sum(layer % s.few.Count())
 	if level == s.spread && s.segment < 0 {
 		limit = min(limit, s.gang.Spread.Max-s.count(s.placed, v)-small)
@@ -315,7 +315,7 @@ func (s *solver) limitMembers(v, layer int) int {
 
 // limitSegments is the limit where units are segments: at their level and further out.
 func (s *solver) limitSegments(v, layer int) int {
-	level, limit := s.lay.vertices[v].level, most
+	level, limit := s.lay.vertices[v].level, unlimited
 	short := 0
 	if layer >= s.few.Count() {
 		short = 1

@@ -93,7 +93,7 @@ func newSubtreeTable(a *ask, free []Capacity) *subtreeTable {
 	lay := a.ledger.Tree.layout().first()
 	vertices := len(lay.vertices)
 	g := &subtreeTable{
-		lay: lay, free: free, demand: slices.Clone(a.kinds[0].shape.Demand), limit: most,
+		lay: lay, free: free, demand: slices.Clone(a.kinds[0].shape.Demand), limit: unlimited,
 		required: a.rules.required, target: len(a.gang.Members),
 		room: make([]int32, len(lay.leaves)), units: make([]int32, vertices), low: make([]int32, vertices),
 		cost: make([]int64, vertices),
@@ -143,7 +143,7 @@ func (c *subtreeTable) roomOn(node int) int32 {
 		return 0
 	}
 	room := c.free[node].times(c.demand, c.limit)
-	c.broken = c.broken || room > most/(len(c.room)+1)
+	c.broken = c.broken || room > unlimited/(len(c.room)+1)
 	return int32(room)
 }
 
