@@ -166,9 +166,9 @@ func (n *notes) unusedTable() *subtreeTable {
 	if last < 0 {
 		return nil
 	}
-	g := n.spares[last]
+	t := n.spares[last]
 	n.spares[last], n.spares = nil, n.spares[:last]
-	return g
+	return t
 }
 
 // The limits of retained memory: subtree tables, and their entries for vertices.
@@ -180,45 +180,45 @@ const (
 // table returns the counts for the question, nil if they cannot be exact.
 func (n *notes) table(a *ask) *subtreeTable {
 	var buffer [keyRoom]byte
-	g := n.find(a, appendTableKey(buffer[:0], a))
-	if g.broken {
+	t := n.find(a, appendTableKey(buffer[:0], a))
+	if t.broken {
 		return nil
 	}
-	return g
+	return t
 }
 
 func (n *notes) find(a *ask, key []byte) *subtreeTable {
-	g, ok := n.tables[string(key)]
+	t, ok := n.tables[string(key)]
 	switch {
 	case ok && n.parent != nil:
 	case ok:
-		n.update(g)
+		n.update(t)
 	case n.parent != nil:
-		g = n.parent.find(a, key).cloneInto(n.root().unusedTable(), n.free)
+		t = n.parent.find(a, key).cloneInto(n.root().unusedTable(), n.free)
 		for _, node := range n.others {
-			g.count(node)
+			t.count(node)
 		}
-		n.tables[string(key)] = g
+		n.tables[string(key)] = t
 	default:
 		if len(n.tables) >= mostTables || len(n.tables)*len(n.free) >= mostEntries {
 			clear(n.tables)
 		}
-		g = newSubtreeTable(a, n.free)
-		g.read = n.from + len(n.journal)
-		n.tables[string(key)] = g
+		t = newSubtreeTable(a, n.free)
+		t.read = n.from + len(n.journal)
+		n.tables[string(key)] = t
 	}
-	return g
+	return t
 }
 
 // update reads the changes since the subtree table was last updated.
-func (n *notes) update(g *subtreeTable) {
+func (n *notes) update(t *subtreeTable) {
 	end := n.from + len(n.journal)
-	if g.read < n.from || end-g.read > len(n.free) {
-		g.countAll()
+	if t.read < n.from || end-t.read > len(n.free) {
+		t.countAll()
 	} else {
-		for _, node := range n.journal[g.read-n.from:] {
-			g.count(int(node))
+		for _, node := range n.journal[t.read-n.from:] {
+			t.count(int(node))
 		}
 	}
-	g.read = end
+	t.read = end
 }

@@ -18,8 +18,8 @@ func (a *ask) plan() (plan, bool, error) {
 	if a.gang.boxed() {
 		return a.boxPlan()
 	}
-	if c := a.table(); c != nil {
-		if p, ok := c.onOneNode(a); ok {
+	if t := a.table(); t != nil {
+		if p, ok := t.onOneNode(a); ok {
 			return p, true, nil
 		}
 	}
@@ -83,8 +83,8 @@ func (a *ask) fits() (bool, error) {
 		_, ok, err := a.plan()
 		return ok, err
 	}
-	if g := a.table(); g != nil {
-		return g.fits(), nil
+	if t := a.table(); t != nil {
+		return t.fits(), nil
 	}
 	s := newSolver(a, ls.first(), a.weights(), a.rules)
 	for v := range s.scope() {

@@ -70,7 +70,7 @@ func (a *ask) until(counted *subtreeTable, running []Running) (Ledger, futureMem
 	l, before := a.ledger, a.ledger.noted()
 	spare := before.root().lend()
 	free := append(spare.free[:0], l.Free...)
-	c := counted.cloneInto(spare.table, free)
+	t := counted.cloneInto(spare.table, free)
 	touched := spare.touched[:0]
 	own := append(spare.own[:0], make([]bool, len(free))...)
 	for i := 0; i < len(running) && running[i].End != EndUnknown; {
@@ -84,20 +84,20 @@ func (a *ask) until(counted *subtreeTable, running []Running) (Ledger, futureMem
 					free[h.Node] = spare.pieces[from:len(spare.pieces):len(spare.pieces)]
 				}
 				free[h.Node] = free[h.Node].plus(h.Demand)
-				c.count(h.Node)
+				t.count(h.Node)
 			}
 		}
-		if !c.broken && c.fits() {
+		if !t.broken && t.fits() {
 			l.Free = free
 			var buffer [keyRoom]byte
 			l.notes = &notes{
 				free: free, parent: before, others: touched, explains: before.explains,
-				tables: map[string]*subtreeTable{string(appendTableKey(buffer[:0], a)): c},
+				tables: map[string]*subtreeTable{string(appendTableKey(buffer[:0], a)): t},
 			}
-			return l, futureMemory{free, spare.pieces, c, touched, own, end}, true
+			return l, futureMemory{free, spare.pieces, t, touched, own, end}, true
 		}
 	}
-	return l, futureMemory{free, spare.pieces, c, touched, own, 0}, false
+	return l, futureMemory{free, spare.pieces, t, touched, own, 0}, false
 }
 
 // futureMemory is memory for a predicted ledger.

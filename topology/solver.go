@@ -94,15 +94,15 @@ func (s *solver) known(r rules) *subtreeTable {
 	if n == nil || r != s.rules || !s.plain() {
 		return nil
 	}
-	g := n.table(s.ask)
-	if g != nil {
-		s.room, s.units, s.whole = [][]int32{g.room}, g.units, g.several == 0
+	t := n.table(s.ask)
+	if t != nil {
+		s.room, s.units, s.whole = [][]int32{t.room}, t.units, t.several == 0
 		s.single = s.whole
-		if s.classes = g.classes; s.classes != nil {
+		if s.classes = t.classes; s.classes != nil {
 			s.classes.solver = s
 		}
 	}
-	return g
+	return t
 }
 
 func (s *solver) exact() bool { return s.mixFew.Exact() }

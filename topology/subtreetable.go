@@ -92,105 +92,105 @@ func (a *ask) plain() bool {
 func newSubtreeTable(a *ask, free []Capacity) *subtreeTable {
 	lay := a.ledger.Tree.layout().first()
 	vertices := len(lay.vertices)
-	g := &subtreeTable{
+	t := &subtreeTable{
 		lay: lay, free: free, demand: slices.Clone(a.kinds[0].shape.Demand), limit: unlimited,
 		required: a.rules.required, target: len(a.gang.Members),
 		room: make([]int32, len(lay.leaves)), units: make([]int32, vertices), low: make([]int32, vertices),
 		cost: make([]int64, vertices),
 	}
 	if a.gang.PerNode > 0 {
-		g.limit = a.gang.PerNode
+		t.limit = a.gang.PerNode
 	}
 	for node, rule := range a.kinds[0].shape.Barred {
 		if rule != "" {
-			if g.barred == nil {
-				g.barred = make([]bool, len(g.room))
+			if t.barred == nil {
+				t.barred = make([]bool, len(t.room))
 			}
-			g.barred[node] = true
+			t.barred[node] = true
 		}
 	}
-	g.domains, g.spans = make([][]int32, len(lay.ladder)+1), make([][]int32, len(lay.ladder))
+	t.domains, t.spans = make([][]int32, len(lay.ladder)+1), make([][]int32, len(lay.ladder))
 	for v, u := range lay.vertices {
 		if u.level < len(lay.ladder) {
-			g.domains[u.level+1] = append(g.domains[u.level+1], int32(v))
+			t.domains[u.level+1] = append(t.domains[u.level+1], int32(v))
 		}
 	}
-	lay.eachSpan(func(v, level int, _ []int) { g.spans[level] = append(g.spans[level], int32(v)) })
-	g.countAll()
-	return g
+	lay.eachSpan(func(v, level int, _ []int) { t.spans[level] = append(t.spans[level], int32(v)) })
+	t.countAll()
+	return t
 }
 
 // cloneInto returns a subtree table for other capacities, before they are counted, in the memory of an unused one, nil for none.
-func (c *subtreeTable) cloneInto(old *subtreeTable, free []Capacity) *subtreeTable {
+func (t *subtreeTable) cloneInto(old *subtreeTable, free []Capacity) *subtreeTable {
 	if old == nil {
 		old = &subtreeTable{}
 	}
 	room, units, low, cost := old.room[:0], old.units[:0], old.low[:0], old.cost[:0]
-	*old = *c
+	*old = *t
 	old.classes = nil
 	old.free = free
-	old.room, old.units, old.low = append(room, c.room...), append(units, c.units...), append(low, c.low...)
-	old.cost = append(cost, c.cost...)
+	old.room, old.units, old.low = append(room, t.room...), append(units, t.units...), append(low, t.low...)
+	old.cost = append(cost, t.cost...)
 	return old
 }
 
 // roomOn returns the number of members that fit on the node.
-func (c *subtreeTable) roomOn(node int) int32 {
-	if c.lay.leaves[node] < 0 || c.barred != nil && c.barred[node] {
+func (t *subtreeTable) roomOn(node int) int32 {
+	if t.lay.leaves[node] < 0 || t.barred != nil && t.barred[node] {
 		return 0
 	}
-	if c.required >= 0 && c.required < len(c.lay.ladder) && c.lay.tree.roster.entry(node).path[c.required] == "" {
+	if t.required >= 0 && t.required < len(t.lay.ladder) && t.lay.tree.roster.entry(node).path[t.required] == "" {
 		return 0
 	}
-	room := c.free[node].times(c.demand, c.limit)
-	c.broken = c.broken || room > unlimited/(len(c.room)+1)
+	room := t.free[node].times(t.demand, t.limit)
+	t.broken = t.broken || room > unlimited/(len(t.room)+1)
 	return int32(room)
 }
 
 // countAll counts every node anew.
-func (c *subtreeTable) countAll() {
-	clear(c.units)
-	clear(c.low)
-	c.with, c.large, c.several = [little]int32{}, 0, 0
-	c.classes = nil
-	for v := range c.cost {
-		c.cost[v] = unknownCost
+func (t *subtreeTable) countAll() {
+	clear(t.units)
+	clear(t.low)
+	t.with, t.large, t.several = [little]int32{}, 0, 0
+	t.classes = nil
+	for v := range t.cost {
+		t.cost[v] = unknownCost
 	}
-	for node := range c.room {
-		n := c.roomOn(node)
-		c.room[node] = n
-		c.tally(n, 1)
+	for node := range t.room {
+		n := t.roomOn(node)
+		t.room[node] = n
+		t.tally(n, 1)
 	}
-	if c.broken {
+	if t.broken {
 		return
 	}
-	for v, u := range slices.Backward(c.lay.vertices) {
-		if u.level == len(c.lay.ladder) {
-			c.units[v] = c.room[c.lay.nodes[u.first]]
-			c.low[v] = c.whole(c.units[v])
+	for v, u := range slices.Backward(t.lay.vertices) {
+		if u.level == len(t.lay.ladder) {
+			t.units[v] = t.room[t.lay.nodes[u.first]]
+			t.low[v] = t.whole(t.units[v])
 		}
 		if u.parent >= 0 {
-			c.units[u.parent] += c.units[v]
-			c.low[u.parent] = lower(c.low[u.parent], c.low[v])
+			t.units[u.parent] += t.units[v]
+			t.low[u.parent] = lower(t.low[u.parent], t.low[v])
 		}
 	}
 }
 
 // tally counts one node more or less of a room.
-func (c *subtreeTable) tally(room int32, by int) {
+func (t *subtreeTable) tally(room int32, by int) {
 	if room < little {
-		c.with[room] += int32(by)
+		t.with[room] += int32(by)
 	} else {
-		c.large += by
+		t.large += by
 	}
 	if room > 1 {
-		c.several += by
+		t.several += by
 	}
 }
 
 // whole is the room of a node if it holds the whole gang, else 0.
-func (c *subtreeTable) whole(room int32) int32 {
-	if int(room) >= c.target {
+func (t *subtreeTable) whole(room int32) int32 {
+	if int(room) >= t.target {
 		return room
 	}
 	return 0
@@ -205,32 +205,32 @@ func lower(a, b int32) int32 {
 }
 
 // count counts a node anew.
-func (c *subtreeTable) count(node int) {
-	before, now := c.room[node], c.roomOn(node)
-	if before == now || c.broken {
+func (t *subtreeTable) count(node int) {
+	before, now := t.room[node], t.roomOn(node)
+	if before == now || t.broken {
 		return
 	}
-	wholes := c.several == 0
-	c.room[node] = now
-	c.tally(before, -1)
-	c.tally(now, 1)
-	if wholes != (c.several == 0) { // costs are counted in another way
-		c.classes = nil
-		for v := range c.cost {
-			c.cost[v] = unknownCost
+	wholes := t.several == 0
+	t.room[node] = now
+	t.tally(before, -1)
+	t.tally(now, 1)
+	if wholes != (t.several == 0) { // costs are counted in another way
+		t.classes = nil
+		for v := range t.cost {
+			t.cost[v] = unknownCost
 		}
 	}
-	leaf := c.lay.leaves[node]
-	was, is := c.low[leaf], c.whole(now)
-	c.low[leaf] = is
-	c.units[leaf] = now
-	c.forget(leaf)
-	for v := c.lay.vertices[leaf].parent; v >= 0; v = c.lay.vertices[v].parent {
-		c.units[v] += now - before
-		c.cost[v] = unknownCost
-		c.forget(v)
+	leaf := t.lay.leaves[node]
+	was, is := t.low[leaf], t.whole(now)
+	t.low[leaf] = is
+	t.units[leaf] = now
+	t.forget(leaf)
+	for v := t.lay.vertices[leaf].parent; v >= 0; v = t.lay.vertices[v].parent {
+		t.units[v] += now - before
+		t.cost[v] = unknownCost
+		t.forget(v)
 		if was != is {
-			was, is = c.relow(v, was, is)
+			was, is = t.relow(v, was, is)
 		}
 	}
 }
@@ -238,11 +238,11 @@ func (c *subtreeTable) count(node int) {
 // retain stores classes and their fronts for the next question, but nothing of the gang, if they take at most
 // mostRetained bytes: each node that changes leaves classes behind, and where nodes hold many members one class of a
 // block can have a megabyte of points.
-func (c *subtreeTable) retain(of *classes) {
-	if of.solver = nil; of.bytes() > mostRetained(len(c.lay.vertices)) {
+func (t *subtreeTable) retain(of *classes) {
+	if of.solver = nil; of.bytes() > mostRetained(len(t.lay.vertices)) {
 		of = nil
 	}
-	c.classes = of
+	t.classes = of
 }
 
 // mostRetained returns the most bytes of classes that are retained for a fleet of so many vertices.
@@ -251,32 +251,32 @@ func mostRetained(vertices int) int {
 	return least + perVertex*vertices
 }
 
-func (c *subtreeTable) forget(v int) {
-	if c.classes != nil {
-		c.classes.forget(v)
+func (t *subtreeTable) forget(v int) {
+	if t.classes != nil {
+		t.classes.forget(v)
 	}
 }
 
 // relow updates low of a vertex after a change of a child's. It returns the vertex's before and after.
-func (c *subtreeTable) relow(v int, was, is int32) (before, now int32) {
-	before = c.low[v]
+func (t *subtreeTable) relow(v int, was, is int32) (before, now int32) {
+	before = t.low[v]
 	if now = lower(before, is); before == was && was != 0 && (is == 0 || is > was) {
 		now = 0
-		for kid := v + 1; kid < c.lay.vertices[v].end; kid = c.lay.vertices[kid].end {
-			now = lower(now, c.low[kid])
+		for kid := v + 1; kid < t.lay.vertices[v].end; kid = t.lay.vertices[kid].end {
+			now = lower(now, t.low[kid])
 		}
 	}
-	c.low[v] = now
+	t.low[v] = now
 	return before, now
 }
 
 // fits reports whether some domain of the required level holds the gang.
-func (c *subtreeTable) fits() bool {
+func (t *subtreeTable) fits() bool {
 	switch {
-	case c.required < 0:
-		return int(c.units[0]) >= c.target
-	case c.required >= len(c.lay.ladder):
-		return c.low[0] > 0
+	case t.required < 0:
+		return int(t.units[0]) >= t.target
+	case t.required >= len(t.lay.ladder):
+		return t.low[0] > 0
 	}
-	return slices.ContainsFunc(c.domains[c.required+1], func(v int32) bool { return int(c.units[v]) >= c.target })
+	return slices.ContainsFunc(t.domains[t.required+1], func(v int32) bool { return int(t.units[v]) >= t.target })
 }
