@@ -7,6 +7,7 @@ type plan struct {
 	ask   *ask
 	nodes []int
 	bound int64
+	// least[l] is the fewest domains of level l that could hold the gang.
 	least []int
 	// alone is set if each member is known to have a node of its own.
 	alone bool
@@ -31,8 +32,8 @@ func (a *ask) plan() (plan, bool, error) {
 		return a.crossed(ls)
 	}
 	s := newSolver(a, ls.first(), a.weights(), a.rules)
-	if s.roughly {
-		return a.roughly(s)
+	if s.inexact {
+		return a.planWithSpares(s)
 	}
 	p, ok := s.plan()
 	return p, ok, nil
@@ -56,9 +57,9 @@ func (s *solver) plan() (plan, bool) {
 	return p, ok
 }
 
-// roughly plans where no exact plan leaves the spares unused: the best plan without the rule if it leaves them unused
-// anyway, or else the solver's, which may miss a better one. The bound is the cost without spares.
-func (a *ask) roughly(s *solver) (plan, bool, error) {
+// planWithSpares plans where the solver's choice of spares may miss the best plan. It returns the best plan without the
+// rule if that leaves the spares unused anyway, else the solver's. The bound is the cost without spares.
+func (a *ask) planWithSpares(s *solver) (plan, bool, error) {
 	r := a.rules
 	r.spares = -1
 	free := newSolver(a, s.lay, a.weights(), r)

@@ -43,8 +43,8 @@ type solver struct {
 	layerCapacity [][]int32
 	// fit counts the nodes below a vertex that could take a main member; nil unless there are spares.
 	fit []int32
-	// roughly is set if spares are chosen in a way that may miss a better placement.
-	roughly bool
+	// inexact is set if spares are chosen in a way that may miss a better placement.
+	inexact bool
 	// placed, running and owed count, below each vertex, running members, segments that run, and lost members of these.
 	// They are nil if nothing runs.
 	placed, running, owed []int32
@@ -121,7 +121,8 @@ func (s *solver) countRoom() {
 	for _, n := range s.room[0] {
 		s.whole = s.whole && n <= 1
 	}
-	s.single = s.whole && s.segment != len(s.lay.ladder) // there, units of a node are segments
+	// With segments at node level a unit of a node is a segment, so single must be off.
+	s.single = s.whole && s.segment != len(s.lay.ladder)
 	for node := range s.placedOn {
 		s.single = s.single && s.room[0][node] == 0
 	}
@@ -153,7 +154,8 @@ func (s *solver) roomOn(node int, small []int) int {
 		return 0
 	}
 	switch {
-	case s.kinds[0].free(): // or a node would be the roomier the more members the gang may have there
+	case s.kinds[0].free():
+		// Cap by the gang's size; otherwise equal nodes would rank differently by PerNode.
 		limit = min(limit, len(s.kinds[0].ranks))
 	case s.gang.PerNode == 0:
 		limit = unlimited
@@ -235,13 +237,13 @@ func (s *solver) countFit() {
 // one kind that is exact if the domain has no domains inside.
 func (s *solver) keepSmallest() {
 	s.fit = nil
-	s.roughly = len(s.room) > 1
+	s.inexact = len(s.room) > 1
 	for v, u := range s.lay.vertices {
 		if u.level != s.spares {
 			continue
 		}
 		for kid := v + 1; kid < u.end; kid = s.lay.vertices[kid].end {
-			s.roughly = s.roughly || s.lay.vertices[kid].level < len(s.lay.ladder)
+			s.inexact = s.inexact || s.lay.vertices[kid].level < len(s.lay.ladder)
 		}
 		all := slices.Clone(s.lay.nodes[u.first:u.last])
 		fit := slices.DeleteFunc(slices.Clone(all), func(n int) bool { return s.room[0][n] <= 0 })
