@@ -176,14 +176,14 @@ func (c *classes) kids(v int) []int {
 			continue // outside every domain of the segments' level
 		}
 		if s.units[kid] > 0 || layers > 1 || s.count(s.placed, kid) > 0 {
-			c.memory = append(c.memory, int(s.units[kid])<<32|kid) // numbers alone are sorted in half the time
+			c.memory = append(c.memory, keyed(int(s.units[kid]), kid))
 		}
 	}
 	kids := c.memory[from:len(c.memory):len(c.memory)]
 	slices.Sort(kids)
 	slices.Reverse(kids)
 	for i, kid := range kids {
-		kids[i] = int(uint32(kid))
+		kids[i] = indexOf(kid)
 	}
 	return kids
 }

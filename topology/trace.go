@@ -79,11 +79,11 @@ func depthFirst(kids []int) []int {
 	order := make([]int, len(kids))
 	for i := range order {
 		place := len(kids) - 1 - i // children with equal room are in reverse order
-		order[i] = kids[place]<<32 | place
+		order[i] = keyed(kids[place], place)
 	}
 	slices.Sort(order)
 	for i, kid := range order {
-		order[i] = int(uint32(kid))
+		order[i] = indexOf(kid)
 	}
 	return order
 }
@@ -156,26 +156,26 @@ func (t *trace) sort(kids []int, shares []knapsack.Share) {
 
 // sortAlike is sort for children of equal room.
 func (t *trace) sortAlike(kids []int, shares []knapsack.Share) {
-	alike := make([]int64, len(kids)) // class and place of each
+	alike := make([]int, len(kids)) // class and place of each
 	for i, kid := range kids {
-		alike[i] = int64(t.classes.find(kid))<<32 | int64(i)
+		alike[i] = keyed(int(t.classes.find(kid)), i)
 	}
 	slices.Sort(alike)
 	var sorted []knapsack.Share
 	for from := 0; from < len(alike); { // kids are from last to first; each group is sorted by itself
-		class := alike[from] >> 32
+		class := keyOf(alike[from])
 		sorted = sorted[:0]
 		for _, k := range alike[from:] {
-			if k>>32 != class {
+			if keyOf(k) != class {
 				break
 			}
-			sorted = append(sorted, shares[int32(k)])
+			sorted = append(sorted, shares[indexOf(k)])
 		}
 		slices.SortFunc(sorted, func(a, b knapsack.Share) int {
 			return cmp.Or(cmp.Compare(a.Units, b.Units), cmp.Compare(a.Layer, b.Layer))
 		})
 		for i, share := range sorted {
-			shares[int32(alike[from+i])] = share
+			shares[indexOf(alike[from+i])] = share
 		}
 		from += len(sorted)
 	}
