@@ -31,12 +31,12 @@ func DefaultFeatures() Features {
 
 // question is the allocator's input: whether the node can give these claims, all of them together.
 type question struct {
-	node    *corev1.Node
-	slices  []*resourcev1.ResourceSlice
-	taken   structured.AllocatedState
-	classes classes
-	claims  []*resourcev1.ResourceClaim
-	steps   int64
+	node          *corev1.Node
+	slices        []*resourcev1.ResourceSlice
+	taken         structured.AllocatedState
+	deviceClasses deviceClasses
+	claims        []*resourcev1.ResourceClaim
+	steps         int64
 }
 
 // allocator assigns devices. The only implementation is upstream's.
@@ -70,7 +70,7 @@ func newCompiler(features Features) *cel.Cache {
 }
 
 func (u *upstream) allocate(ctx context.Context, q question) ([]resourcev1.AllocationResult, error) {
-	a, err := structured.NewAllocator(ctx, u.features, q.taken, q.classes, q.slices, u.compiled)
+	a, err := structured.NewAllocator(ctx, u.features, q.taken, q.deviceClasses, q.slices, u.compiled)
 	if err != nil {
 		return nil, fmt.Errorf("make an allocator for node %s: %w", q.node.Name, err)
 	}
@@ -110,11 +110,11 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// classes are the device classes of one demand, as the allocator looks them up.
-type classes map[string]*resourcev1.DeviceClass
+// deviceClasses are the DeviceClasses of one demand by name, as the allocator looks them up.
+type deviceClasses map[string]*resourcev1.DeviceClass
 
 // Get implements structured.DeviceClassLister.
-func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
+func (c deviceClasses) Get(name string) (*resourcev1.DeviceClass, error) {
 	if class := c[name]; class != nil {
 		return class, nil
 	}
@@ -125,7 +125,7 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 }
 
 // List implements structured.DeviceClassLister.
-func (c classes) List() ([]*resourcev1.DeviceClass, error) {
+func (c deviceClasses) List() ([]*resourcev1.DeviceClass, error) {
 	all := make([]*resourcev1.DeviceClass, 0, len(c))
 	for _, class := range c {
 		all = append(all, class)

@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// class numbers the nodes that a demand cannot distinguish: the same devices through its lens, in the same order and
-// the same state. Only the numbers of one Fitter can be compared.
-type class uint32
+// nodeClass numbers an equivalence class of nodes, which a demand cannot distinguish: the same devices through its
+// lens, in the same order and the same state. Only the numbers of one Fitter can be compared.
+type nodeClass uint32
 
-// names gives numbers to texts. A number is never given twice, so forgetting texts costs time and no more.
-type names struct {
+// numbering gives numbers to texts. A number is never given twice, so forgetting texts costs time and no more.
+type numbering struct {
 	numbers map[string]uint32
 	next    uint32
 }
 
-func (n *names) number(text []byte) uint32 {
+func (n *numbering) number(text []byte) uint32 {
 	if id, known := n.numbers[string(text)]; known {
 		return id
 	}
@@ -67,12 +67,12 @@ func (r *recent[K, V]) put(key K, value V) {
 	r.used[key] = value
 }
 
-// look holds the inputs from which a class was computed. Everything in it is compared by address: nothing of it ever
-// changes.
+// look holds the inputs from which a nodeClass was computed. Everything in it is compared by address: nothing of it
+// ever changes.
 type look struct {
 	view     *view
 	holdings []*holding
-	class    class
+	class    nodeClass
 }
 
 // lookAt names a node as one lens sees it, with the present or with all devices free: both are evaluated in turn.
@@ -84,7 +84,7 @@ type lookAt struct {
 
 // classOf returns the class of a node through a lens. It is computed again only if the node's view or the allocations
 // from its pools have changed.
-func (f *Fitter) classOf(v *view, l *Ledger, through *lens) class {
+func (f *Fitter) classOf(v *view, l *Ledger, through *lens) nodeClass {
 	at := lookAt{v.node.Name, through, v.free(l)}
 	last, known := f.looks[at]
 	if known && last.view == v && last.same(l) {
@@ -96,7 +96,7 @@ func (f *Fitter) classOf(v *view, l *Ledger, through *lens) class {
 		next.holdings[i] = l.holding(p.id)
 		f.text = p.appendState(f.text, next.holdings[i], f.seen(p.pool, through))
 	}
-	next.class = class(f.classes.number(f.text))
+	next.class = nodeClass(f.nodeNumbers.number(f.text))
 	remember(f.looks, at, next)
 	return next.class
 }
@@ -125,11 +125,11 @@ func (f *Fitter) seen(p *pool, through *lens) []uint32 {
 		return ids
 	}
 	ids := make([]uint32, 0, len(p.devices)+1)
-	ids = append(ids, f.devices.number(p.appendHead(nil)))
+	ids = append(ids, f.deviceNumbers.number(p.appendHead(nil)))
 	var text []byte
 	for _, d := range p.devices {
 		text = d.appendText(text[:0], through)
-		ids = append(ids, f.devices.number(text))
+		ids = append(ids, f.deviceNumbers.number(text))
 	}
 	if len(p.seen) >= mostSeen {
 		clear(p.seen)
@@ -198,7 +198,7 @@ func appendAttribute(to []byte, a resourcev1.DeviceAttribute) []byte {
 	return appendJSON(append(to, ' '), a)
 }
 
-// appendJSON writes a value of the API in a form that is the same for equal values. Such values always have one.
+// appendJSON appends the JSON of a value of the API. Equal values have equal JSON, and marshalling them does not fail.
 func appendJSON(to []byte, value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {

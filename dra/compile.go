@@ -17,7 +17,7 @@ type ClassLookup func(name string) *resourcev1.DeviceClass
 // Demand reads the claims of one pod that are not allocated yet. Its Fault reports the first invalid one.
 func (f *Fitter) Demand(lookup ClassLookup, claims ...*resourcev1.ResourceClaim) *Demand {
 	d := &Demand{Claims: claims}
-	found := classes{}
+	found := deviceClasses{}
 	for _, c := range claims {
 		if d.Fault = gather(found, lookup, c); d.Fault != "" {
 			return d
@@ -36,8 +36,8 @@ func (f *Fitter) Demand(lookup ClassLookup, claims ...*resourcev1.ResourceClaim)
 	return d
 }
 
-// keyOf is the same for claims that differ in nothing that the allocator reads.
-func keyOf(claims []*resourcev1.ResourceClaim, found classes) string {
+// keyOf returns a cache key. The allocator cannot tell claims with equal keys apart.
+func keyOf(claims []*resourcev1.ResourceClaim, found deviceClasses) string {
 	var key []byte
 	for _, c := range claims {
 		key = appendJSON(key, []any{c.Spec.Devices.Requests, c.Spec.Devices.Constraints})
@@ -49,7 +49,7 @@ func keyOf(claims []*resourcev1.ResourceClaim, found classes) string {
 }
 
 // gather adds the classes that the claim names. It returns the claim's fault as a sentence, "" for none.
-func gather(found classes, lookup ClassLookup, c *resourcev1.ResourceClaim) string {
+func gather(found deviceClasses, lookup ClassLookup, c *resourcev1.ResourceClaim) string {
 	for _, r := range c.Spec.Devices.Requests {
 		named := classNames(r)
 		if len(named) == 0 {
@@ -95,8 +95,8 @@ func claimName(c *resourcev1.ResourceClaim) string {
 
 // compile makes terms of claims whose classes are there. It stops at a fault: terms with a fault are stored too, so
 // that claims that do not compile are compiled once and not for each member of a gang.
-func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found classes) *terms {
-	t := &terms{claims: claims, classes: found, selected: map[selection]verdict{}}
+func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found deviceClasses) *terms {
+	t := &terms{claims: claims, deviceClasses: found, selected: map[selection]verdict{}}
 	read := &lens{names: map[string]bool{}}
 	for i, c := range claims {
 		first := len(t.wants)
@@ -163,7 +163,7 @@ func (f *Fitter) expression(compiled cel.CompilationResult) expression {
 func options(r resourcev1.DeviceRequest) []option {
 	if e := r.Exactly; e != nil {
 		return []option{{
-			name: r.Name, class: e.DeviceClassName, count: int(e.Count),
+			name: r.Name, deviceClass: e.DeviceClassName, count: int(e.Count),
 			all:   e.AllocationMode == resourcev1.DeviceAllocationModeAll,
 			admin: e.AdminAccess != nil && *e.AdminAccess, derives: e.DerivedAttributes,
 			capacity: e.Capacity, tolerations: e.Tolerations,
@@ -172,8 +172,8 @@ func options(r resourcev1.DeviceRequest) []option {
 	all := make([]option, 0, len(r.FirstAvailable))
 	for _, s := range r.FirstAvailable {
 		all = append(all, option{
-			name:  resourceclaim.CreateSubRequestRef(r.Name, s.Name),
-			class: s.DeviceClassName, count: int(s.Count),
+			name:        resourceclaim.CreateSubRequestRef(r.Name, s.Name),
+			deviceClass: s.DeviceClassName, count: int(s.Count),
 			all:     s.AllocationMode == resourcev1.DeviceAllocationModeAll,
 			derives: s.DerivedAttributes, capacity: s.Capacity, tolerations: s.Tolerations,
 		})
@@ -205,7 +205,7 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 		}
 		return ""
 	}
-	if fault := add("device class "+o.class, t.classes[o.class].Spec.Selectors, false); fault != "" {
+	if fault := add("device class "+o.deviceClass, t.deviceClasses[o.deviceClass].Spec.Selectors, false); fault != "" {
 		return fault
 	}
 	if fault := add("request "+o.name, ownSelectors(r, o.name), true); fault != "" {
@@ -260,7 +260,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// standIn is the same for requests that ask for the same.
+// standIn returns a key: equal for requests with the same alternatives, which can stand for each other.
 func (w want) standIn() string {
 	type plain struct {
 		Kind, Count int

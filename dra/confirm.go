@@ -60,7 +60,8 @@ func (f *Fitter) give(ctx context.Context, v *view, l *Ledger, d *Demand, c *Con
 		c.Rule = rule
 		return nil, nil
 	}
-	results, err := f.allocator.allocate(ctx, question{v.node, v.published(), v.state(l), d.classes, d.Claims, f.steps})
+	asked := question{v.node, v.published(), v.state(l), d.deviceClasses, d.Claims, f.steps}
+	results, err := f.allocator.allocate(ctx, asked)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("confirm devices of node %s: %w", v.node.Name, context.Cause(ctx))
 	}

@@ -35,12 +35,12 @@ func (d *Demand) Same(other *Demand) bool {
 // terms are the common part of demands with the same claims, whatever the names of the claims.
 type terms struct {
 	// fault is the fault of them; then all but the number may be missing.
-	fault   string
-	claims  []*resourcev1.ResourceClaim
-	classes classes
-	lens    *lens
-	wants   []want
-	bonds   []bond
+	fault         string
+	claims        []*resourcev1.ResourceClaim
+	deviceClasses deviceClasses
+	lens          *lens
+	wants         []want
+	bonds         []bond
 	// kinds are the different lists of selectors.
 	kinds [][]selector
 	// selected caches the devices that the selectors of a kind select.
@@ -54,7 +54,7 @@ type terms struct {
 type want struct {
 	claim int
 	name  string
-	// key is the same for requests that can stand for each other.
+	// key is equal for requests that can stand for each other.
 	key     string
 	options []option
 }
@@ -63,7 +63,7 @@ type want struct {
 type option struct {
 	// name is request or request/alternative.
 	name        string
-	class       string
+	deviceClass string
 	kind        int
 	all, admin  bool
 	derives     []resourcev1.DeviceDerivedAttribute

@@ -44,10 +44,10 @@ type Fitter struct {
 	// steps bounds the allocator's search for one pod on one node.
 	steps int64
 
-	// devices numbers the descriptions of devices: a class compares numbers instead of texts.
-	devices names
-	// classes numbers the descriptions of nodes.
-	classes names
+	// deviceNumbers numbers the descriptions of devices: descriptions of nodes have these numbers instead of texts.
+	deviceNumbers numbering
+	// nodeNumbers numbers the descriptions of nodes; the number of a description is its nodeClass.
+	nodeNumbers numbering
 	// expressions caches the attributes that each CEL expression reads and its price, by expression: finding out costs as
 	// much as compiling.
 	expressions recent[string, expression]
@@ -66,7 +66,7 @@ type Fitter struct {
 }
 
 type fitKey struct {
-	class class
+	class nodeClass
 	terms uint32
 }
 
@@ -78,14 +78,14 @@ func NewFitter(features Features, steps int64) *Fitter {
 	}
 	compiled := newCompiler(features)
 	return &Fitter{
-		allocator: &upstream{features, compiled},
-		compiled:  compiled,
-		features:  features,
-		steps:     steps,
-		devices:   names{numbers: map[string]uint32{}},
-		classes:   names{numbers: map[string]uint32{}},
-		looks:     map[lookAt]look{},
-		fits:      map[fitKey]Fit{},
+		allocator:     &upstream{features, compiled},
+		compiled:      compiled,
+		features:      features,
+		steps:         steps,
+		deviceNumbers: numbering{numbers: map[string]uint32{}},
+		nodeNumbers:   numbering{numbers: map[string]uint32{}},
+		looks:         map[lookAt]look{},
+		fits:          map[fitKey]Fit{},
 	}
 }
 
@@ -127,7 +127,7 @@ func (f *Fitter) Fit(ctx context.Context, fleet Fleet, node string, d *Demand) (
 
 // Classes returns the number of classes of nodes that the demand distinguishes.
 func (f *Fitter) Classes(fleet Fleet, d *Demand) int {
-	seen := map[class]bool{}
+	seen := map[nodeClass]bool{}
 	if d.Fault != "" {
 		return 0
 	}
@@ -152,7 +152,7 @@ func (f *Fitter) fit(ctx context.Context, v *view, l *Ledger, t *terms) (Fit, er
 		}
 		results, err := f.allocator.allocate(
 			ctx,
-			question{v.node, v.published(), v.state(l), t.classes, t.claims, f.steps},
+			question{v.node, v.published(), v.state(l), t.deviceClasses, t.claims, f.steps},
 		)
 		if ctx.Err() != nil {
 			return Fit{}, fmt.Errorf("find how many pods fit on node %s: %w", v.node.Name, context.Cause(ctx))

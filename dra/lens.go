@@ -20,7 +20,7 @@ type lens struct {
 	names      map[string]bool
 }
 
-// text is the same for lenses that read the same, and for no others: no name has a space.
+// text returns a cache key: equal for lenses that read the same, and only for those, since no name has a space.
 func (l *lens) text() string {
 	if l.everything {
 		return "*"
@@ -28,7 +28,8 @@ func (l *lens) text() string {
 	return strings.Join(sortedKeys(l.names), " ")
 }
 
-// among is the same for lenses that read the same of these names. Most literals of a selector are values, not names.
+// among returns a cache key: equal for lenses that read the same of these names. Most literals of a selector are values,
+// not names, and do not change the key.
 func (l *lens) among(names map[string]bool) string {
 	if l.everything {
 		return "*"

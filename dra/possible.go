@@ -48,6 +48,8 @@ func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (st
 		}
 		at.needs = append(at.needs, n)
 	}
+	// Users read the first failure: the attribute of a constraint that they wrote says more than a number of devices, and
+	// counters, which only drivers define, are last.
 	for _, condition := range []func() string{at.aligned, at.distinct, at.together, at.counters} {
 		if rule := condition(); rule != "" {
 			return rule, at
@@ -114,7 +116,7 @@ func (at *trial) option(ctx context.Context, o option) (least int, from []int, r
 	}
 	if len(from) < least || o.all && spoiled > 0 {
 		return 0, nil, fmt.Sprintf("request %s needs %s of class %s: %s, %d free",
-			o.name, count(max(least, o.count), "device"), o.class, count(selected, "device"), len(from))
+			o.name, count(max(least, o.count), "device"), o.deviceClass, count(selected, "device"), len(from))
 	}
 	return least, from, ""
 }

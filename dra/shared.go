@@ -30,7 +30,7 @@ type Choice struct {
 func (f *Fitter) Choices(ctx context.Context, fleet Fleet, shared *Demand) ([]Choice, []topology.Rule, error) {
 	s := survey{
 		f: f, fleet: fleet, demand: shared,
-		local: map[class]bool{}, asked: map[string]bool{}, made: map[string]bool{}, rules: map[string]int{},
+		local: map[nodeClass]bool{}, asked: map[string]bool{}, made: map[string]bool{}, rules: map[string]int{},
 	}
 	for _, node := range fleet.Inventory.Nodes() {
 		if err := s.ask(ctx, node); err != nil {
@@ -54,9 +54,9 @@ type survey struct {
 	f      *Fitter
 	fleet  Fleet
 	demand *Demand
-	// local are classes whose nodes serve the claims with devices of their own.
-	local map[class]bool
-	// asked are classes together with the pools that reach several nodes; made are choices, by their devices.
+	// local are node classes whose nodes serve the claims with devices of their own.
+	local map[nodeClass]bool
+	// asked are node classes together with the pools that reach several nodes; made are choices, by their devices.
 	asked, made map[string]bool
 	rules       map[string]int
 	choices     []Choice
@@ -96,7 +96,7 @@ func (s *survey) ask(ctx context.Context, node string) error {
 }
 
 // choose adds the allocator's result.
-func (s *survey) choose(node string, c class, given []Given) error {
+func (s *survey) choose(node string, c nodeClass, given []Given) error {
 	var devices strings.Builder
 	selectors := make([]*corev1.NodeSelector, 0, len(given))
 	for _, g := range given {
@@ -133,7 +133,7 @@ func pins(s *corev1.NodeSelector) bool {
 }
 
 // identity distinguishes nodes of one class that share different devices with other nodes.
-func (v *view) identity(c class) string {
+func (v *view) identity(c nodeClass) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d", c)
 	for _, p := range v.parts {
