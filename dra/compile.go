@@ -54,7 +54,8 @@ func gather(found deviceClasses, lookup ClassLookup, c *resourcev1.ResourceClaim
 		named := classNames(r)
 		if len(named) == 0 {
 			return fmt.Sprintf(
-				"request %s of claim %s asks in a way that this version does not know",
+				"request %s of claim %s asks in a way that this version does not know; upgrade Lockstep, or use exactly "+
+					"or firstAvailable",
 				r.Name,
 				claimName(c),
 			)
@@ -116,7 +117,8 @@ func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found deviceClasses
 		}
 		for _, constraint := range c.Spec.Devices.Constraints {
 			if constraint.MatchAttribute == nil && constraint.DistinctAttribute == nil {
-				t.fault = "a claim has a constraint that this version does not know"
+				t.fault = "a claim has a constraint that this version does not know; upgrade Lockstep, or use matchAttribute " +
+					"or distinctAttribute"
 				return t
 			}
 			read.constrained(constraint)
@@ -187,7 +189,8 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 	add := func(of string, selectors []resourcev1.DeviceSelector, priced bool) string {
 		for _, s := range selectors {
 			if s.CEL == nil {
-				return fmt.Sprintf("request %s: %s selects in a way that this version does not know", o.name, of)
+				return fmt.Sprintf(
+					"request %s: %s selects in a way that this version does not know; upgrade Lockstep, or use cel", o.name, of)
 			}
 			compiled := f.compiled.GetOrCompile(s.CEL.Expression)
 			if compiled.Error != nil {
