@@ -121,7 +121,7 @@ func (d *draft) together(targets []string) (names []string, waits []int, count i
 
 // pods is the number of pods of the ReplicatedJob at index i, over all its Jobs.
 func (d *draft) pods(i int) int32 {
-	return max(1, d.spec.ReplicatedJobs[i].Replicas) * d.count(i)
+	return max(1, d.spec.ReplicatedJobs[i].Replicas) * d.podsPerJob(i)
 }
 
 // allMembers are all ReplicatedJobs.

@@ -22,7 +22,7 @@ func (d *draft) announce(late []int) (string, *field.Error) {
 	for _, i := range late {
 		replicated := d.spec.ReplicatedJobs[i]
 		for replica := range max(1, replicated.Replicas) {
-			for pod := range d.count(i) {
+			for pod := range d.podsPerJob(i) {
 				pods = append(pods, corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{
 						Name: fmt.Sprintf("%s-%s-%d-%d", d.job.Name, replicated.Name, replica, pod),

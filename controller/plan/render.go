@@ -18,7 +18,7 @@ func (d *draft) render() *jobsetv1alpha2.JobSet {
 	first := d.firstTrainer()
 	for i := range d.spec.ReplicatedJobs {
 		replicated := &d.spec.ReplicatedJobs[i]
-		count := d.count(i)
+		count := d.podsPerJob(i)
 		replicated.Template.Spec.Parallelism = new(count)
 		replicated.Template.Spec.Completions = new(count)
 		inject(replicated, contribution.Injections)
@@ -70,10 +70,10 @@ func (d *draft) firstTrainer() int {
 	})
 }
 
-// count returns the number of pods of each Job of the ReplicatedJob at index i.
-func (d *draft) count(i int) int32 { return d.world.Roles[i].Pods }
+// podsPerJob returns the number of pods of each Job of the ReplicatedJob at index i.
+func (d *draft) podsPerJob(i int) int32 { return d.world.Roles[i].Pods }
 
-// decidePodsPerJob computes what count later returns.
+// decidePodsPerJob computes what podsPerJob later returns.
 func (d *draft) decidePodsPerJob(i int) int32 {
 	if sizer, ok := d.framework.(framework.Sizer); ok {
 		return max(1, sizer.Pods(d.world, d.world.Roles[i]))

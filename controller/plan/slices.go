@@ -111,7 +111,7 @@ func (d *draft) tpuSlice() (*tpuSlice, *field.Error) {
 // wishSlice places each Job on a TPU slice of its own. Placement annotations of the job or its runtime take precedence.
 func (d *draft) wishSlice(g *gang, members []member) {
 	if d.slice == nil || d.scheduler() != lockstepScheduler || len(members) != 1 || d.trainers() != members[0].name ||
-		d.count(d.firstTrainer()) != d.slice.hosts {
+		d.podsPerJob(d.firstTrainer()) != d.slice.hosts {
 		return
 	}
 	for _, key := range []string{

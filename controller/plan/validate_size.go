@@ -42,7 +42,7 @@ func tooMany(runtime Runtime, roles []framework.Role) error {
 func (d *draft) tooLate(late []int) *field.Error {
 	var pods int64
 	for _, i := range late {
-		pods += int64(max(1, d.spec.ReplicatedJobs[i].Replicas)) * int64(d.count(i))
+		pods += int64(max(1, d.spec.ReplicatedJobs[i].Replicas)) * int64(d.podsPerJob(i))
 		if pods > maxLate {
 			break
 		}

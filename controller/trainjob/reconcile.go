@@ -110,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	r.setSuspendedCondition(next, hinders)
 	done.err = errors.Join(done.err, r.forget(ctx, request.NamespacedName, job.UID))
 	copyStatus(next, jobSet)
-	requeueAfter := sooner(r.enforceDeadline(next), done.requeueAfter)
+	requeueAfter := earlierDelay(r.enforceDeadline(next), done.requeueAfter)
 	done.err = errors.Join(done.err, r.situate(ctx, next, jobSet, hinders))
 	if err = r.writeStatus(ctx, &job, next); apierrors.IsConflict(err) {
 		return r.skipStale(ctx, &job, done), nil
@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	r.warn(&job, next, done)
 	r.count(&job, next, done.framework)
 	reminderAfter := r.tell(&job, next)
-	requeueAfter = sooner(requeueAfter, sooner(resizes(next), reminderAfter))
+	requeueAfter = earlierDelay(requeueAfter, earlierDelay(resizes(next), reminderAfter))
 
 	// After a failure the objects that the next attempt needs stay, unless no pod can start meanwhile.
 	if done.err == nil || next.Ended() || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
@@ -131,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		cleanUpAfter, err := r.cleanUp(ctx, next, jobSet)
 		stop()
 		done.err = errors.Join(done.err, err)
-		requeueAfter = sooner(requeueAfter, cleanUpAfter)
+		requeueAfter = earlierDelay(requeueAfter, cleanUpAfter)
 	}
 	return r.report(next, done, requeueAfter)
 }
@@ -145,7 +145,7 @@ func (r *Reconciler) cleanUp(
 	filesAfter, err := r.removeLeftovers(ctx, job, jobSet)
 	failure = errors.Join(failure, err)
 	expireAfter, err := r.expire(ctx, job)
-	return sooner(releaseAfter, sooner(filesAfter, expireAfter)), errors.Join(failure, err)
+	return earlierDelay(releaseAfter, earlierDelay(filesAfter, expireAfter)), errors.Join(failure, err)
 }
 
 // planAndApply plans an unfinished job and applies the plan.

@@ -50,7 +50,7 @@ func (r *Reconciler) release(
 			return 0, err
 		}
 		if left := r.lingers(job, object); left > 0 {
-			kept = sooner(kept, left)
+			kept = earlierDelay(kept, left)
 			continue
 		}
 		if err := r.remove(ctx, job, object); err != nil {

@@ -43,7 +43,7 @@ func (r *Reconciler) report(
 	}
 	switch {
 	case done.unfit != "" && done.awaits != "":
-		return ctrl.Result{RequeueAfter: sooner(requeueAfter, waitForNodes)}, nil
+		return ctrl.Result{RequeueAfter: earlierDelay(requeueAfter, waitForNodes)}, nil
 	case done.awaits != "":
 		return ctrl.Result{RequeueAfter: waitForGroup}, nil
 	case done.err == nil:
@@ -54,7 +54,7 @@ func (r *Reconciler) report(
 		"TrainJob resources reconciliation failed: %s", note)
 	switch {
 	case result == instruments.ResultMissingRuntime: // the watch requeues it when the runtime appears
-		return ctrl.Result{RequeueAfter: sooner(requeueAfter, waitForRuntime)}, nil
+		return ctrl.Result{RequeueAfter: earlierDelay(requeueAfter, waitForRuntime)}, nil
 	case result != instruments.ResultRefused:
 		return ctrl.Result{}, done.err
 	case requeueAfter > 0: // a job that cannot be rendered misses its deadline like any other
@@ -78,8 +78,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:half], "") + gap + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
-// sooner returns the smaller of two delays; zero is none.
-func sooner(a, b time.Duration) time.Duration {
+// earlierDelay returns the smaller of two delays; zero is none.
+func earlierDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
