@@ -103,6 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		done = r.planAndApply(ctx, &job, jobSet)
 	}
 	done.began = began
+	r.inform(&job, done)
 
 	// The whole status is computed from the objects read, and written once.
 	next := job.DeepCopy()

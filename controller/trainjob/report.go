@@ -28,6 +28,16 @@ const (
 	waitForRuntime = 30 * time.Second
 )
 
+// inform writes Events about the JobSet that was created. It is created once, so that they are not repeated if the status is not written.
+func (r *Reconciler) inform(job *trainerv1alpha1.TrainJob, done outcome) {
+	for _, note := range done.notes {
+		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonPolicy, "%s", note)
+	}
+	if done.chosen != "" {
+		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonChosen, "%s", shorten(done.chosen))
+	}
+}
+
 // report writes the result to Events, metrics and the queue. requeueAfter is the delay until the job's deadline, the
 // deletion of its group or another step that is due by time; zero where only an event requeues the job.
 func (r *Reconciler) report(
@@ -35,12 +45,6 @@ func (r *Reconciler) report(
 ) (ctrl.Result, error) {
 	result := resultOf(done)
 	r.Instruments.Reconciled(done.framework, result, r.Clock.Since(done.began))
-	for _, note := range done.notes {
-		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonPolicy, "%s", note)
-	}
-	if done.chosen != "" {
-		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonChosen, "%s", shorten(done.chosen))
-	}
 	switch {
 	case done.unfit != "" && done.awaits != "":
 		return ctrl.Result{RequeueAfter: earlierDelay(requeueAfter, waitForNodes)}, nil
