@@ -38,12 +38,12 @@ const (
 	retryPeriod   = 250 * time.Millisecond
 )
 
-// ending is the time that a stopped controller may take for the requests and reconciliations that are under way, while it still leads. They
-// end within 2 s unless the API server does not answer. The status server's flushing follows.
+// ending is the time that a stopped controller may take for the requests and reconciliations that are under way, while
+// it still leads. They end within 2 s unless the API server does not answer. The status server's flushing follows.
 const ending = 30 * time.Second
 
-// compete has one replica of several work at a time, and none while a rival works. A replica that stops gives the lease away once its workers
-// have ended. A controller without leader election competes with rivals only.
+// compete has one replica of several work at a time, and none while a rival works. A replica that stops gives the lease
+// away once its workers have ended. A controller without leader election competes with rivals only.
 func compete(settings *ctrl.Options, restConfig *rest.Config, options config.Options, rivals *rivals) error {
 	if !options.LeaderElect && rivals == nil {
 		return nil
@@ -70,7 +70,8 @@ func compete(settings *ctrl.Options, restConfig *rest.Config, options config.Opt
 	return nil
 }
 
-// lockOf is the lock for which replicas compete: our lease, and Kubeflow Trainer's if this controller takes over from it.
+// lockOf is the lock for which replicas compete: our lease, and Kubeflow Trainer's if this controller takes over from
+// it.
 func lockOf(restConfig *rest.Config, options config.Options) (resourcelock.Interface, error) {
 	access := rest.AddUserAgent(restConfig, "leader-election") // a copy
 	access.Timeout = renewDeadline / 2                         // one request that hangs must not cost the lease

@@ -29,6 +29,6 @@ func newMetrics(options config.Options, keeper *certificate.Keeper) metricsserve
 	return settings
 }
 
-// withoutStreams leaves HTTP/2 out: it lets one client occupy a server with streams that it resets, and no client of this
-// controller needs streams.
+// withoutStreams leaves HTTP/2 out: it lets one client occupy a server with streams that it resets, and no client of
+// this controller needs streams.
 func withoutStreams(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }

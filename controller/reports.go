@@ -31,8 +31,8 @@ func statusServerURL(options config.Options) string {
 	return cmp.Or(options.StatusServerURL, "https://"+net.JoinHostPort(host, strconv.Itoa(options.StatusServerPort)))
 }
 
-// flushing is the time for which the status server may write reports when the controller ends: 10,000 at its usual rate. The grace period of the Deployment
-// has room for it.
+// flushing is the time for which the status server may write reports when the controller ends: 10,000 at its usual
+// rate. The grace period of the Deployment has room for it.
 const flushing = 20 * time.Second
 
 // flusher writes the reports that it holds, until ctx ends.

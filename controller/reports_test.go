@@ -134,7 +134,8 @@ func (h *holding) Flush(ctx context.Context) {
 	}
 }
 
-// However the manager ends, the reports that are held are written then, within bounds, although the controller's context has ended.
+// However the manager ends, the reports that are held are written then, within bounds, although the controller's
+// context has ended.
 func TestReporting_FlushesWhenTheManagerHasEnded(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

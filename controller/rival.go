@@ -36,7 +36,8 @@ const (
 // administrator chooses the namespace; policy trainerleases.lockstep.dev denies tenants such a lease. A Kubeflow
 // Trainer that elects no leader cannot be seen.
 //
-// A replica that leads ends when it sees one, and a replica that does not lead waits. All replicas serve webhooks meanwhile.
+// A replica that leads ends when it sees one, and a replica that does not lead waits. All replicas serve webhooks
+// meanwhile.
 type rivals struct {
 	client kubernetes.Interface
 	// takeOver is the namespace of the lease for which this controller competes; empty for none.

@@ -38,7 +38,8 @@ const (
 	scraperDenied = 10 * time.Second
 	// scraperPatience bounds one question to the API server.
 	scraperPatience = 10 * time.Second
-	// scraperPerSecond and scraperBurst limit how often one address may ask with credentials that are not known as a scraper's.
+	// scraperPerSecond and scraperBurst limit how often one address may ask with credentials that are not known as a
+	// scraper's.
 	scraperPerSecond, scraperBurst = 5, 50
 	// scrapersKnown is the number of scrapers' credentials that are retained; a cluster has a handful of scrapers, with
 	// tokens that change hourly.
@@ -48,9 +49,10 @@ const (
 // errUnknowable indicates that the API server could not evaluate a token. It is no verdict on the token.
 var errUnknowable = errors.New("asking the API server about a token")
 
-// authenticateScrapers makes the filter of the metrics endpoint: 401 without a token or with a wrong one, 403 for an account that may
-// not get /metrics, 429 for an address that asks too often and is not known as a scraper's, 500 if the API server cannot be asked.
-// controller-runtime's own filter answers a wrong token with 500 and logs it as a fault, because a TokenReview gives the refusal as an error.
+// authenticateScrapers makes the filter of the metrics endpoint: 401 without a token or with a wrong one, 403 for an
+// account that may not get /metrics, 429 for an address that asks too often and is not known as a scraper's, 500 if the
+// API server cannot be asked. controller-runtime's own filter answers a wrong token with 500 and logs it as a fault,
+// because a TokenReview gives the refusal as an error.
 func authenticateScrapers(c clock.PassiveClock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
 	return func(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 		return newScraperFilter(config, client, c)
@@ -83,8 +85,8 @@ func newScraperFilter(config *rest.Config, client *http.Client, c clock.PassiveC
 	}, nil
 }
 
-// scraperTokens authenticates bearer tokens by TokenReview. A token that the API server refuses is a false, a question that it does not
-// answer is errUnknowable.
+// scraperTokens authenticates bearer tokens by TokenReview. A token that the API server refuses is a false, a question
+// that it does not answer is errUnknowable.
 type scraperTokens struct {
 	reviews authenticationv1.TokenReviewInterface
 }
@@ -117,8 +119,8 @@ type scraperFilter struct {
 	authorize    authorizer.Authorizer
 	log          logr.Logger
 	next         http.Handler
-	// strangers limits each address, for each new token is a question to the API server. known are the digests of credentials that were
-	// admitted, until they are wrong: a flood from a scraper's address does not shut it out.
+	// strangers limits each address, for each new token is a question to the API server. known are the digests of
+	// credentials that were admitted, until they are wrong: a flood from a scraper's address does not shut it out.
 	strangers *ratelimit.Buckets
 	known     *lru.Cache
 }
@@ -149,7 +151,8 @@ func (f *scraperFilter) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	}
 }
 
-// judge returns 200 for a request that may pass, and otherwise the code with which it is refused: 401, 403, or 500 if there is no verdict.
+// judge returns 200 for a request that may pass, and otherwise the code with which it is refused: 401, 403, or 500 if
+// there is no verdict.
 func (f *scraperFilter) judge(request *http.Request) (code int) {
 	who, ok, err := f.authenticate.AuthenticateRequest(request)
 	switch {

@@ -20,8 +20,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 )
 
-// reviewer is an API server that knows the tokens "scraper", which may get /metrics, and "stranger", which may not. The tokens
-// "unsure" and "undecided" meet an API server that fails.
+// reviewer is an API server that knows the tokens "scraper", which may get /metrics, and "stranger", which may not. The
+// tokens "unsure" and "undecided" meet an API server that fails.
 type reviewer struct {
 	asked atomic.Int64
 }
@@ -172,8 +172,8 @@ func TestMetricsEndpoint_RemembersVerdictsOnly(t *testing.T) {
 	}
 }
 
-// Each token that was made up is a question to the API server. An address may ask 50 at once and 5 a second; a scraper that was admitted before
-// is admitted from the same address all the same, and other addresses have their own limit.
+// Each token that was made up is a question to the API server. An address may ask 50 at once and 5 a second; a scraper
+// that was admitted before is admitted from the same address all the same, and other addresses have their own limit.
 func TestMetricsEndpoint_LimitsEachAddress(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC))
 	handler, reviews := guardedAt(t, now)

@@ -92,7 +92,8 @@ func missingRight(
 	return "", nil
 }
 
-// regain waits until the controller has its rights in one of the namespaces that it lost, and returns errRegained then. It needs no leader.
+// regain waits until the controller has its rights in one of the namespaces that it lost, and returns errRegained then.
+// It needs no leader.
 type regain struct {
 	client kubernetes.Interface
 	api    gangapi.API

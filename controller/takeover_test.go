@@ -44,7 +44,8 @@ func rivalsOf(
 	return controller.NewRivals(client, options, clock, prometheus.NewGauge(prometheus.GaugeOpts{})), client, clock
 }
 
-// No job gets two owners because a flag is missing, or names another namespace than that of the Kubeflow Trainer that works.
+// No job gets two owners because a flag is missing, or names another namespace than that of the Kubeflow Trainer that
+// works.
 func TestRivals_Working(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -31,8 +31,8 @@ var (
 	ErrUnguarded = errors.New("users of this cluster could forge the controller's input")
 )
 
-// trust refuses a cluster in which users could forge the controller's input: one that does not serve FrozenTrainJobs, or whose
-// admission policies do not hold.
+// trust refuses a cluster in which users could forge the controller's input: one that does not serve FrozenTrainJobs,
+// or whose admission policies do not hold.
 func trust(ctx context.Context, found surveyed) error {
 	options := found.options
 	controller, err := gangapi.Client(found.access, found.offer.API)

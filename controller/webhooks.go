@@ -29,7 +29,8 @@ const (
 	ValidatingConfiguration = "lockstep-validator.trainer.kubeflow.org"
 )
 
-// registerWebhooks serves admission for the jobs of the validator's class. From here on the manager runs the server, leader or not.
+// registerWebhooks serves admission for the jobs of the validator's class. From here on the manager runs the server,
+// leader or not.
 func registerWebhooks(
 	ctx context.Context, mgr ctrl.Manager, resolver *resolve.Resolver, validator *admission.Validator,
 ) error {

@@ -33,8 +33,8 @@ func fastLast(n int) *resourcev1.ResourceClaim {
 		fmt.Sprintf(`fast %d dranet.net|device.attributes["dra.net"].fast`, n))
 }
 
-// TestCapacity_UnknownIsBarred: the allocator gives the fast cards away first, and its search is cut off. The node may have room, but the
-// in-tree plugin would search it for seconds while all other gangs wait.
+// TestCapacity_UnknownIsBarred: the allocator gives the fast cards away first, and its search is cut off. The node may
+// have room, but the in-tree plugin would search it for seconds while all other gangs wait.
 func TestCapacity_UnknownIsBarred(t *testing.T) {
 	tree, err := topology.NewTree(nil, []topology.Node{{Name: "n0"}})
 	if err != nil {

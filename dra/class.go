@@ -198,7 +198,7 @@ func appendAttribute(to []byte, a resourcev1.DeviceAttribute) []byte {
 	return appendJSON(append(to, ' '), a)
 }
 
-// appendJSON appends the JSON of a value of the API. Equal values have equal JSON, and marshalling them does not fail.
+// appendJSON appends the JSON of a value of the API. Equal values have equal JSON, and marshaling them does not fail.
 func appendJSON(to []byte, value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {

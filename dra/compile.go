@@ -190,7 +190,10 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 		for _, s := range selectors {
 			if s.CEL == nil {
 				return fmt.Sprintf(
-					"request %s: %s selects in a way that this version does not know; upgrade Lockstep, or use cel", o.name, of)
+					"request %s: %s selects in a way that this version does not know; upgrade Lockstep, or use cel",
+					o.name,
+					of,
+				)
 			}
 			compiled := f.compiled.GetOrCompile(s.CEL.Expression)
 			if compiled.Error != nil {
@@ -227,7 +230,8 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 	return ""
 }
 
-// derives compiles the expressions of the attributes that an option derives, and returns the first failure as a sentence.
+// derives compiles the expressions of the attributes that an option derives, and returns the first failure as a
+// sentence.
 func (f *Fitter) derives(t *terms, read *lens, o *option) string {
 	for _, a := range o.derives {
 		compiled := f.compiled.GetOrCompileDerivedAttribute(a.Expression)

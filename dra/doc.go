@@ -18,9 +18,9 @@
 //
 // Use in a scheduler plugin: update one Inventory and one Ledger from the informers (slices as upstream's tracker lists
 // them, DeviceTaintRules applied); read each member's claims with ReadPod; add Capacity's columns to the topology
-// ledger and shapes; plan. The in-tree plugin assigns the devices on the planned nodes; if it refuses one, bar that node
-// and plan again. Where no such plugin runs, as in what-if questions, Confirm assigns them. For preemption, evaluate the
-// same with Ledger.WithoutClaims(those of the victims).
+// ledger and shapes; plan. The in-tree plugin assigns the devices on the planned nodes; if it refuses one, bar that
+// node and plan again. Where no such plugin runs, as in what-if questions, Confirm assigns them. For preemption,
+// evaluate the same with Ledger.WithoutClaims(those of the victims).
 //
 // An Inventory, a Ledger that is being changed and a Fitter each belong to one goroutine at a time.
 package dra

@@ -34,9 +34,10 @@ type Fit struct {
 // Fitter answers questions and caches the answers, which do not depend on earlier questions. It searches once for all
 // nodes that a demand cannot distinguish.
 //
-// Example: 1,000 nodes have eight GPUs each, and on 600 of them the first is in use. A demand for two GPUs of one model reads the attribute
-// productName only. Its lens shows two classes of nodes, of eight and of seven free GPUs; the allocator searches twice, for Fit{Pods: 4} and
-// Fit{Pods: 3}, and the other 998 answers come from the map. A demand that reads the serial number of a device sees 1,000 classes.
+// Example: 1,000 nodes have eight GPUs each, and on 600 of them the first is in use. A demand for two GPUs of one model
+// reads the attribute productName only. Its lens shows two classes of nodes, of eight and of seven free GPUs; the
+// allocator searches twice, for Fit{Pods: 4} and Fit{Pods: 3}, and the other 998 answers come from the map. A demand
+// that reads the serial number of a device sees 1,000 classes.
 type Fitter struct {
 	allocator allocator
 	compiled  *cel.Cache
@@ -48,8 +49,8 @@ type Fitter struct {
 	deviceNumbers numbering
 	// nodeNumbers numbers the descriptions of nodes; the number of a description is its nodeClass.
 	nodeNumbers numbering
-	// expressions caches the attributes that each CEL expression reads and its price, by expression: finding out costs as
-	// much as compiling.
+	// expressions caches the attributes that each CEL expression reads and its price, by expression: finding out costs
+	// as much as compiling.
 	expressions recent[string, expression]
 	// lenses interns equal sets of attributes, so that demands that read the same attributes share classes of nodes.
 	lenses recent[string, *lens]
@@ -70,8 +71,8 @@ type fitKey struct {
 	terms uint32
 }
 
-// NewFitter returns a fitter for a cluster with these features whose allocator may take so many steps for one pod on one
-// node; 0 is DefaultSteps.
+// NewFitter returns a fitter for a cluster with these features whose allocator may take so many steps for one pod on
+// one node; 0 is DefaultSteps.
 func NewFitter(features Features, steps int64) *Fitter {
 	if steps <= 0 {
 		steps = DefaultSteps

@@ -172,8 +172,8 @@ func (inv *Inventory) drop(p *pool) {
 	}
 }
 
-// Publishers returns the nodes that the slices name whose pools an allocation has devices of, each once and sorted. Pools for nodes
-// that their slices select have none.
+// Publishers returns the nodes that the slices name whose pools an allocation has devices of, each once and sorted.
+// Pools for nodes that their slices select have none.
 func (inv *Inventory) Publishers(allocation *resourcev1.AllocationResult) []string {
 	var names []string
 	for _, r := range allocation.Devices.Results {

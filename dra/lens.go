@@ -28,8 +28,8 @@ func (l *lens) text() string {
 	return strings.Join(sortedKeys(l.names), " ")
 }
 
-// among returns a cache key: equal for lenses that read the same of these names. Most literals of a selector are values,
-// not names, and do not change the key.
+// among returns a cache key: equal for lenses that read the same of these names. Most literals of a selector are
+// values, not names, and do not change the key.
 func (l *lens) among(names map[string]bool) string {
 	if l.everything {
 		return "*"
@@ -90,8 +90,8 @@ func reading(compiled cel.CompilationResult) *lens {
 	return l
 }
 
-// name adds a text of an expression if an attribute or a capacity may have it as its name: a C identifier. All else is written by
-// whoever may create a claim, at any length and with any separator.
+// name adds a text of an expression if an attribute or a capacity may have it as its name: a C identifier. All else is
+// written by whoever may create a claim, at any length and with any separator.
 func (l *lens) name(text string) {
 	if len(text) <= resourcev1.DeviceMaxIDLength && len(validation.IsCIdentifier(text)) == 0 {
 		l.names[text] = true

@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// The literals of a selector are any text. One that joins the names of two attributes, written by another tenant before, does not make a
-// demand that reads these attributes look as if it read neither.
+// The literals of a selector are any text. One that joins the names of two attributes, written by another tenant
+// before, does not make a demand that reads these attributes look as if it read neither.
 func TestFitter_LiteralsAreNoNames(t *testing.T) {
 	var slices []*resourcev1.ResourceSlice
 	for _, name := range []string{"n0", "n1"} {

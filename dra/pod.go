@@ -32,8 +32,8 @@ type PodDevices struct {
 }
 
 // ReadPod reads the claims of a pod; group is its PodGroup, nil if it has none or the cluster does not give claims to
-// PodGroups. Claims that are still to be created from a template are read from the template. alone are the UIDs of named
-// claims that no other pod of the question uses: they belong to the pod's own demand.
+// PodGroups. Claims that are still to be created from a template are read from the template. alone are the UIDs of
+// named claims that no other pod of the question uses: they belong to the pod's own demand.
 func (f *Fitter) ReadPod(
 	objects Objects, pod *corev1.Pod, group *schedulingv1beta1.PodGroup, alone ...types.UID,
 ) PodDevices {

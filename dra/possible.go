@@ -48,8 +48,8 @@ func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (st
 		}
 		at.needs = append(at.needs, n)
 	}
-	// Users read the first failure: the attribute of a constraint that they wrote says more than a number of devices, and
-	// counters, which only drivers define, are last.
+	// Users read the first failure: the attribute of a constraint that they wrote says more than a number of devices,
+	// and counters, which only drivers define, are last.
 	for _, condition := range []func() string{at.aligned, at.distinct, at.together, at.counters} {
 		if rule := condition(); rule != "" {
 			return rule, at
@@ -205,8 +205,8 @@ func (at *trial) sink(g *flow) func(site int) int {
 	}
 }
 
-// most returns an upper bound of the number of requests that could use the device at once. They may be of several kinds:
-// of each capacity every one of them draws at least what the most modest option draws.
+// most returns an upper bound of the number of requests that could use the device at once. They may be of several
+// kinds: of each capacity every one of them draws at least what the most modest option draws.
 func (at *trial) most(s int) int {
 	if !at.f.features.ConsumableCapacity || !at.sites[s].shareable() {
 		return 1

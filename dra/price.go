@@ -18,9 +18,9 @@ import (
 // one device. Users write these expressions, and the scheduler evaluates them for every device of the cluster in its
 // loop.
 //
-// A unit is a quarter to three quarters of a microsecond: the dearest admitted claims take 0.1 to 1.5 ms for each device
-// (BenchmarkSelectors_DearestAdmitted). A usual selector has a price of 30 to 90, so each of 32 requests may have one. The API server admits
-// a cost of 1,000,000 for each selector, and 1,024 selectors for each claim.
+// A unit is a quarter to three quarters of a microsecond: the dearest admitted claims take 0.1 to 1.5 ms for each
+// device (BenchmarkSelectors_DearestAdmitted). A usual selector has a price of 30 to 90, so each of 32 requests may
+// have one. The API server admits a cost of 1,000,000 for each selector, and 1,024 selectors for each claim.
 const MostPrice = 2000
 
 const (
@@ -33,14 +33,14 @@ const (
 	// priceSlow and factorSlow are for calls that allocate memory for each character, above their cost in CEL.
 	priceSlow, factorSlow = 100, 4
 	// priceMatch is the price of one instruction of a regular expression on one character, priceShort that for at most
-	// mostShort instructions and characters, which Go matches in a faster way. CEL counts the characters of the expression
-	// instead, but a repetition of four characters can be a thousand instructions.
+	// mostShort instructions and characters, which Go matches in a faster way. CEL counts the characters of the
+	// expression instead, but a repetition of four characters can be a thousand instructions.
 	priceMatch, priceShort = 0.1, 0.03
 	mostShort              = 500
 )
 
-// pricing is the way to price a function. A function without one is refused, because its work may not depend on what CEL
-// counts: a format or a range has the length that a number in it says.
+// pricing is the way to price a function. A function without one is refused, because its work may not depend on what
+// CEL counts: a format or a range has the length that a number in it says.
 type pricing int
 
 const (

@@ -35,8 +35,8 @@ func loops(depth int, body string) string {
 	return body
 }
 
-// TestDemand_DearSelectorsAreRefused: anyone may write a selector that the API server admits and that takes a fifth of a
-// second for each device of the cluster, in the scheduling loop.
+// TestDemand_DearSelectorsAreRefused: anyone may write a selector that the API server admits and that takes a fifth of
+// a second for each device of the cluster, in the scheduling loop.
 func TestDemand_DearSelectorsAreRefused(t *testing.T) {
 	f := dra.NewFitter(dra.DefaultFeatures(), 0)
 	dear := loops(5, "v0 > 0") + ` && device.attributes["gpu.nvidia.com"].uuid == "x"`

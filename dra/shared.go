@@ -25,8 +25,8 @@ type Choice struct {
 }
 
 // Choices returns the different choices that the allocator makes for shared claims, read as one demand and evaluated at
-// one node of each class, and the rules for which nodes have none. Nodes that serve the claims with devices of their own
-// are one choice, the last one. The error is that of the context.
+// one node of each class, and the rules for which nodes have none. Nodes that serve the claims with devices of their
+// own are one choice, the last one. The error is that of the context.
 func (f *Fitter) Choices(ctx context.Context, fleet Fleet, shared *Demand) ([]Choice, []topology.Rule, error) {
 	s := survey{
 		f: f, fleet: fleet, demand: shared,

@@ -149,8 +149,8 @@ func (f *Fitter) roomy(o option, s site) bool {
 	return f.shares(s, o) > 0
 }
 
-// shares returns an upper bound of the number of shares of the device that requests of these options could have together,
-// 1 if it is not shareable.
+// shares returns an upper bound of the number of shares of the device that requests of these options could have
+// together, 1 if it is not shareable.
 func (f *Fitter) shares(s site, options ...option) int {
 	most := unlimited
 	for name, c := range s.Capacity {

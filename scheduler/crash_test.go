@@ -38,8 +38,9 @@ var (
 // slowest multiplies the patience of the tests, which was chosen on good machines, as stage.Within does for clusters.
 const slowest = 4
 
-// burst is the time that the bindings of a gang may take without disturbance: milliseconds, but not on a busy machine. The time for which the
-// process had no processor does not count: a witness who did not look for longer than stall was stopped.
+// burst is the time that the bindings of a gang may take without disturbance: milliseconds, but not on a busy machine.
+// The time for which the process had no processor does not count: a witness who did not look for longer than stall was
+// stopped.
 const (
 	burst = time.Second
 	stall = 100 * time.Millisecond
@@ -266,22 +267,6 @@ func (w *world) passes(t *testing.T, d time.Duration) {
 	t.Helper()
 	end := time.Now().Add(d)
 	w.until(t, time.Minute, "time passes", func() bool { return time.Now().After(end) })
-}
-
-// eventually waits for something that needs no Job controller; it is asked for under the store's lock.
-func eventually(t *testing.T, what string, so func() bool, w *world) {
-	t.Helper()
-	limit := slowest * 10 * time.Second
-	for end := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
-		var is bool
-		w.locked(func() { is = so() })
-		if is {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
 }
 
 // hooks is a plugin, the first of its points, that reports the progress of a member to the test. The member waits there

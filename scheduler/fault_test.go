@@ -235,8 +235,8 @@ func (d *day) goOn(t *testing.T) {
 
 func (d *day) over() bool { return len(d.coming)+len(d.running) == 0 }
 
-// A gang that is partly bound when its scheduler dies gets the rest of its nodes from the next scheduler, also if others
-// wait that could take them.
+// A gang that is partly bound when its scheduler dies gets the rest of its nodes from the next scheduler, also if
+// others wait that could take them.
 func TestRestart_TornGangIsCompletedFirst(t *testing.T) {
 	t.Parallel()
 	times := 3

@@ -79,7 +79,8 @@ func TestFinishedMembers_NeedNotComeAgain(t *testing.T) {
 	}
 }
 
-// All start again while the pods that succeeded are still there: they are another Job's, and none of the new ones starts before all are there.
+// All start again while the pods that succeeded are still there: they are another Job's, and none of the new ones
+// starts before all are there.
 func TestFinishedMembers_CountNotForTheNextTry(t *testing.T) {
 	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))

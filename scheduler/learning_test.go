@@ -58,7 +58,8 @@ func tunes(n int) []string {
 	return names
 }
 
-// passer creates a gang of one node that declares no end behind one that waits for both nodes; one of them is free for an hour.
+// passer creates a gang of one node that declares no end behind one that waits for both nodes; one of them is free for
+// an hour.
 func passer(t *testing.T, c *schedulertest.Cluster) []*corev1.Pod {
 	t.Helper()
 	long, running := schedulertest.Gang("long", 1, "")
@@ -73,8 +74,8 @@ func passer(t *testing.T, c *schedulertest.Cluster) []*corev1.Pod {
 	return members
 }
 
-// Eight gangs of a name have taken a second. A ninth passes a gang that waits for an hour although it declares no end; unless the scheduler learns, it
-// waits.
+// Eight gangs of a name have taken a second. A ninth passes a gang that waits for an hour although it declares no end;
+// unless the scheduler learns, it waits.
 func TestLearnRunTimes_ShortJobsPassTheHead(t *testing.T) {
 	t.Parallel()
 	for _, learns := range []bool{true, false} {

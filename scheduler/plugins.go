@@ -87,8 +87,8 @@ func binder(ctx context.Context, handle fwk.Handle) (fwk.BindPlugin, error) {
 	return bind, nil
 }
 
-// Produce returns the plugins of a scheduler process that decides while leads says so. ended follows the pods that end. Reservations can be read at the
-// command's secure port.
+// Produce returns the plugins of a scheduler process that decides while leads says so. ended follows the pods that end.
+// Reservations can be read at the command's secure port.
 func Produce(leads func() bool, ended *members.Ended) (runtime.Registry, error) {
 	c := clock.RealClock{}
 	registry, queue := plugins(timing.With(c), parts{&gangplacement.Store{}, ended, leads})

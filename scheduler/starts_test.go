@@ -29,8 +29,8 @@ func scale() int {
 	return 10
 }
 
-// startAtShippedLimits starts a scheduler with the shipped profile, whose client has the profile's own limits. Limits, grace and gangs are scaled
-// alike.
+// startAtShippedLimits starts a scheduler with the shipped profile, whose client has the profile's own limits. Limits,
+// grace and gangs are scaled alike.
 func startAtShippedLimits(t *testing.T, c *schedulertest.Cluster) {
 	t.Helper()
 	config := schedulertest.Config(t)
@@ -118,7 +118,8 @@ func TestStart_TenThousand(t *testing.T) {
 	}
 }
 
-// An API server that takes fifty bindings a second and refuses the others with 429: a gang that gets further is not evicted, however long that takes.
+// An API server that takes fifty bindings a second and refuses the others with 429: a gang that gets further is not
+// evicted, however long that takes.
 func TestStart_BusyServer(t *testing.T) {
 	const size, perSecond, grace = 900, 50, 10 * time.Second
 	c := schedulertest.NewUnstartedCluster(t, schedulertest.Cliques(1, size))

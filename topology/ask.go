@@ -9,7 +9,8 @@ type ask struct {
 	gang   Gang
 	rules  rules
 	// kinds are those of the members to be placed, with the ranks of these members only. The first is the most numerous
-	// kind; of a gang with segments that of the whole gang, which may have no rank left. The others follow by first rank.
+	// kind; of a gang with segments that of the whole gang, which may have no rank left. The others follow by first
+	// rank.
 	kinds []kind
 	// placedOn counts the gang's running members by node.
 	placedOn map[int]int

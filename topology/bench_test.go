@@ -20,7 +20,8 @@ type shape struct {
 	perNode int
 }
 
-// shapes are those of the clusters C1 to C3 of simulator/inputs/fleet/fleets and, last, one without two racks that are alike.
+// shapes are those of the clusters C1 to C3 of simulator/inputs/fleet/fleets and, last, one without two racks that are
+// alike.
 func shapes() []shape {
 	level := func(name string, weight int64) topology.Level {
 		return topology.Level{Name: name, Key: "test/" + name, Weight: weight}
@@ -111,7 +112,8 @@ func BenchmarkPlace(b *testing.B) {
 	})
 }
 
-// The slowest of many random states: run with -benchtime 10000x. Each state is another fleet of the same form, half full.
+// The slowest of many random states: run with -benchtime 10000x. Each state is another fleet of the same form, half
+// full.
 func BenchmarkPlaceStates(b *testing.B) {
 	const nodes, gang = 16384, 4096
 	for _, s := range shapes() {

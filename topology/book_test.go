@@ -10,8 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// bookScene is a book of a fleet whose nodes and labels are drawn, and the same ledger without one. In every other scene the book
-// explains.
+// bookScene is a book of a fleet whose nodes and labels are drawn, and the same ledger without one. In every other
+// scene the book explains.
 type bookScene struct {
 	book     *topology.Book
 	explains bool

@@ -14,8 +14,8 @@ func (g Gang) boxed() bool { return g.Box != (grid.Size{}) }
 // perCell is the number of members on each node of the box.
 func (g Gang) perCell() int { return len(g.Members) / g.Box.Cells() }
 
-// box checks a gang's box: which rules it can be combined with, and whether a torus could ever hold it. The level of tori becomes the required
-// one.
+// box checks a gang's box: which rules it can be combined with, and whether a torus could ever hold it. The level of
+// tori becomes the required one.
 func (c *checker) box(r *rules) error {
 	if !c.g.boxed() {
 		return nil

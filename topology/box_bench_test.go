@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
-// BenchmarkBox decides about a box of 64 nodes in a torus that is nine tenths full of gangs of 16 nodes. 8x8x24 nodes of four chips are 96 cubes,
-// the largest slice of a TPU v5p.
+// BenchmarkBox decides about a box of 64 nodes in a torus that is nine tenths full of gangs of 16 nodes. 8x8x24 nodes
+// of four chips are 96 cubes, the largest slice of a TPU v5p.
 func BenchmarkBox(b *testing.B) {
 	for _, size := range []grid.Size{{8, 8, 16}, {8, 8, 24}, {16, 16, 16}, {16, 32, 32}} {
 		r := newRig(b, torusNodes("a", size, "xyz"))

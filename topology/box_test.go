@@ -130,7 +130,8 @@ func TestPlace_BoxAroundMembersThatRun(t *testing.T) {
 	}
 }
 
-// TestTorus_NodesThatContradict are in no torus: another shape, a cell that is taken, coordinates outside, a label that cannot be read.
+// TestTorus_NodesThatContradict are in no torus: another shape, a cell that is taken, coordinates outside, a label that
+// cannot be read.
 func TestTorus_NodesThatContradict(t *testing.T) {
 	nodes := torusNodes("a", grid.Size{1, 2, 1}, "")
 	for i, labels := range []map[string]string{
@@ -262,7 +263,8 @@ func TestBox_AnswersLikeTheTwin(t *testing.T) {
 	}
 }
 
-// twinBox reports whether some box has only nodes that are free or held by gangs that have left. It steps from cell to cell.
+// twinBox reports whether some box has only nodes that are free or held by gangs that have left. It steps from cell to
+// cell.
 func twinBox(y *rig, size grid.Size, rings string, box grid.Size, gone map[int]bool) bool {
 	left := map[int]bool{}
 	for i := range gone {

@@ -11,8 +11,8 @@ import (
 // that have no room, those boxes first that have fewest such nodes. Gangs leave a node although some of them could
 // stay, and a large torus has more boxes than are priced: then the bound is lower than the cost.
 //
-// A box of 2x2 in a mesh of 2x3, with gang a on the two cells of the first column, b on one cell of the last: the box on the left costs a, that on the
-// right b, which has one node in the way instead of two and is priced first.
+// A box of 2x2 in a mesh of 2x3, with gang a on the two cells of the first column, b on one cell of the last: the box
+// on the left costs a, that on the right b, which has one node in the way instead of two and is priced first.
 //
 // Costs O(boxes) for the order, and mostNodes cells at most for the prices.
 func (h *victimSearch) searchBoxes() {

@@ -15,8 +15,9 @@ type candidate struct {
 }
 
 // best returns the cheapest vertex that holds all members; of equal ones the one further in, then the one with least
-// room, then that in the fuller surroundings, then the first. Four members fit a rack of 4, a rack of 6 and the block of both: the racks cost the
-// nodes only, the block two racks more, and the rack of 4 has less room. The block is not even priced: its atLeast is above that.
+// room, then that in the fuller surroundings, then the first. Four members fit a rack of 4, a rack of 6 and the block
+// of both: the racks cost the nodes only, the block two racks more, and the rack of 4 has less room. The block is not
+// even priced: its atLeast is above that.
 func (s *solver) best() (candidate, bool) {
 	if s.table != nil {
 		return s.bestByTable()

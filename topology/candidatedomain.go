@@ -227,8 +227,8 @@ func (g *candidateDomain) fits(s *state) bool {
 	return ok && err == nil
 }
 
-// shortOnly reports whether only the last, shorter segment keeps the members from being countable, and the candidate domains hold
-// whole domains of the segments.
+// shortOnly reports whether only the last, shorter segment keeps the members from being countable, and the candidate
+// domains hold whole domains of the segments.
 func (h *victimSearch) shortOnly() bool {
 	a := *h.ask
 	a.segments.short = nil

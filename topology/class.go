@@ -41,8 +41,8 @@ func (c *classes) hold(fronts ...knapsack.ParetoFront) {
 
 // class is vertices that look the same.
 type class struct {
-	// kids are the children of the vertex like in order of preference: the roomiest first, of equal ones the last. Children without room
-	// are left out. like is one of the class, -1 if it changed since (see forget).
+	// kids are the children of the vertex like in order of preference: the roomiest first, of equal ones the last.
+	// Children without room are left out. like is one of the class, -1 if it changed since (see forget).
 	kids []int
 	like int
 	// front holds the numbers that can be placed in a vertex of the class, nil until it is needed; rest[i] those that

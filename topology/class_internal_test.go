@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Nodes of a fleet change one by one between two questions of one gang, which leaves classes behind: a book retains no more than some bytes a
-// vertex, and nothing of the gang. Nodes that hold one member each have small fronts, and those are retained.
+// Nodes of a fleet change one by one between two questions of one gang, which leaves classes behind: a book retains no
+// more than some bytes a vertex, and nothing of the gang. Nodes that hold one member each have small fronts, and those
+// are retained.
 func TestBook_BoundsWhatItRetains(t *testing.T) {
 	for name, most := range map[string]int64{"one member a node": 1, "up to eight members a node": 8} {
 		t.Run(name, func(t *testing.T) {

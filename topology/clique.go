@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Clique is a partition of an NVLink domain: all that train by NVLink together are in one. Two partitions of a rack are two
-// cliques, and so are partitions of one number in two racks.
+// Clique is a partition of an NVLink domain: all that train by NVLink together are in one. Two partitions of a rack are
+// two cliques, and so are partitions of one number in two racks.
 type Clique struct {
 	// Domain is the physical domain, Partition the part of it; "" if the source of the domain's name knows no
 	// partitions.
@@ -25,9 +25,9 @@ func (c Clique) String() string {
 // ErrPartition indicates a clique label that does not read <domain>.<partition>.
 var ErrPartition = errors.New("clique label without partition")
 
-// CliqueOf returns the clique that a node's labels name: that of NVIDIA's GPU discovery or, without one, an NVLink domain
-// that another label names. by is the key of that label; "" for a node in no clique. The error is ErrPartition: the label
-// is there, and cannot be read.
+// CliqueOf returns the clique that a node's labels name: that of NVIDIA's GPU discovery or, without one, an NVLink
+// domain that another label names. by is the key of that label; "" for a node in no clique. The error is ErrPartition:
+// the label is there, and cannot be read.
 func CliqueOf(labels map[string]string) (c Clique, by string, err error) {
 	if value := labels[LabelClique]; value != "" {
 		dot := strings.LastIndexByte(value, '.')
@@ -56,8 +56,8 @@ const (
 	keyGoogleSubblock  = "cloud.google.com/gce-topology-subblock"
 )
 
-// nvlinkKey is the key of the label that names the node's NVLink domain, of several the innermost one of the ladder; "" if
-// none does. NVIDIA's own is not among them.
+// nvlinkKey is the key of the label that names the node's NVLink domain, of several the innermost one of the ladder; ""
+// if none does. NVIDIA's own is not among them.
 func nvlinkKey(labels map[string]string) string {
 	for _, key := range [...]string{
 		keyTopographDomain,
@@ -79,8 +79,8 @@ func nvlinkKey(labels map[string]string) string {
 	return ""
 }
 
-// isNVLRack reports whether a node of Google's is a tray of a rack that NVLink connects: there, and only there, a subblock is
-// one NVLink domain.
+// isNVLRack reports whether a node of Google's is a tray of a rack that NVLink connects: there, and only there, a
+// subblock is one NVLink domain.
 func isNVLRack(labels map[string]string) bool {
 	for _, key := range [...]string{
 		"nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type",

@@ -144,7 +144,8 @@ func nestedSpares(s topologytest.Scene) bool {
 	return false
 }
 
-// Every row of the table is tested, and nothing else is: TestP3_P4_AnswersLikeTheTwin draws those that small scenes have.
+// Every row of the table is tested, and nothing else is: TestP3_P4_AnswersLikeTheTwin draws those that small scenes
+// have.
 func TestCombinations(t *testing.T) {
 	table := combinations(t)
 	for _, want := range []string{

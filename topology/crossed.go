@@ -96,8 +96,8 @@ func (a *ask) alone(ls *layouts, lay, home *layout) (int64, bool) {
 }
 
 // parts returns the questions to ask of a layout: the ask itself or, if the layout cuts the required level's domains,
-// one for each of these with all other nodes barred. Domains without room for all members are left out. A part is as large as
-// the fleet, so they are made one at a time.
+// one for each of these with all other nodes barred. Domains without room for all members are left out. A part is as
+// large as the fleet, so they are made one at a time.
 func (a *ask) parts(ls *layouts, lay *layout) iter.Seq[*ask] {
 	whole := ls.holding(a.rules.required)
 	return func(yield func(*ask) bool) {

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// withLauncher is a gang of workers that take a node each and of one launcher that takes other memory: counts do not tell whether
-// it fits.
+// withLauncher is a gang of workers that take a node each and of one launcher that takes other memory: counts do not
+// tell whether it fits.
 func withLauncher(workers int) topology.Gang {
 	g := gangOf(workers + 1)
 	g.Shapes = append(g.Shapes, topology.Shape{Demand: topology.Capacity{1, 1}})

@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// exampleFleet has a rack of so many nodes for each number, r1 first, each node with room for one member: its name is r1/1 and so on. A ring
-// pays 100 for each rack that it uses, if these are at least two, and 100 for each node.
+// exampleFleet has a rack of so many nodes for each number, r1 first, each node with room for one member: its name is
+// r1/1 and so on. A ring pays 100 for each rack that it uses, if these are at least two, and 100 for each node.
 func exampleFleet(racks ...int) topology.Ledger {
 	var nodes []topology.Node
 	for r, n := range racks {
@@ -47,8 +47,8 @@ func names(l topology.Ledger, nodes []int) []string {
 	return all
 }
 
-// Five members on racks of 4, 3 and 2 nodes: two racks in any case, which are entered once each. 4+1, 4+1 and 3+2 cost the same, and 3+2
-// leaves the largest rack whole.
+// Five members on racks of 4, 3 and 2 nodes: two racks in any case, which are entered once each. 4+1, 4+1 and 3+2 cost
+// the same, and 3+2 leaves the largest rack whole.
 func ExamplePlace() {
 	l := exampleFleet(4, 3, 2)
 	p, _, err := topology.Place(l, exampleGang(5))
@@ -83,7 +83,8 @@ func ExamplePlace_elastic() {
 	// Output: 7 of 10 are placed <nil>
 }
 
-// A rack of four nodes is full. Two members need two nodes: the gang that holds two costs 30, the two that hold one each 10 and 15.
+// A rack of four nodes is full. Two members need two nodes: the gang that holds two costs 30, the two that hold one
+// each 10 and 15.
 func ExampleEvict() {
 	l := exampleFleet(4)
 	l.Free = make([]topology.Capacity, 4)
@@ -104,8 +105,8 @@ func ExampleEvict() {
 	// cost 25 optimal true [r1/3 r1/4] <nil>
 }
 
-// Two members wait for a rack whose nodes become free at 10 and at 20: they start at 20. Meanwhile a gang of one member may have the node that
-// is free at 10 if it ends by 20.
+// Two members wait for a rack whose nodes become free at 10 and at 20: they start at 20. Meanwhile a gang of one member
+// may have the node that is free at 10 if it ends by 20.
 func ExampleReserve() {
 	l := exampleFleet(2)
 	l.Free = make([]topology.Capacity, 2)

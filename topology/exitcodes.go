@@ -30,8 +30,8 @@ type ExitCodes struct {
 	others ExitAction
 }
 
-// ParseExitCodes reads the value of AnnotationExitCodes: entries code=action or first-last=action, separated by commas, with * for all codes that are
-// not named. No code may be named twice.
+// ParseExitCodes reads the value of AnnotationExitCodes: entries code=action or first-last=action, separated by commas,
+// with * for all codes that are not named. No code may be named twice.
 //
 //	3=fatal, 40-44=retry, 137=other-node, *=fatal
 func ParseExitCodes(text string) (ExitCodes, error) {
@@ -106,7 +106,8 @@ func (e ExitCodes) Action(code int32) ExitAction {
 	return ExitRetry
 }
 
-// Fatal returns the codes that are fatal, ascending; or, if all that are not named are fatal, those that are not, with others set.
+// Fatal returns the codes that are fatal, ascending; or, if all that are not named are fatal, those that are not, with
+// others set.
 func (e ExitCodes) Fatal() (codes []int32, others bool) {
 	others = e.others == ExitFatal
 	for code, action := range e.actions {

@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// bestByTable is the fast path of best: costs that the subtree table knows are not computed again, and domains that are too small
-// are skipped. No node holds the whole gang (see onOneNode).
+// bestByTable is the fast path of best: costs that the subtree table knows are not computed again, and domains that are
+// too small are skipped. No node holds the whole gang (see onOneNode).
 func (s *solver) bestByTable() (candidate, bool) {
 	t := s.table
 	best, found := candidate{}, false
@@ -32,8 +32,8 @@ func (s *solver) bestByTable() (candidate, bool) {
 	return best, found
 }
 
-// holding returns the domains of a level that may hold the gang: all, or of a gang that few can hold those inside the domains around them
-// that hold it.
+// holding returns the domains of a level that may hold the gang: all, or of a gang that few can hold those inside the
+// domains around them that hold it.
 func (t *subtreeTable) holding(level int) []int32 {
 	const few = 8
 	if few*t.target < int(t.units[0]) {
@@ -58,8 +58,8 @@ func (t *subtreeTable) holding(level int) []int32 {
 	return slices.DeleteFunc(around, func(v int32) bool { return t.lay.vertices[v].level != level })
 }
 
-// onOneNode picks the tightest node that fits the whole gang, which costs nothing. Ties: fuller parent domain, then tree order. It
-// reports whether there is one.
+// onOneNode picks the tightest node that fits the whole gang, which costs nothing. Ties: fuller parent domain, then
+// tree order. It reports whether there is one.
 func (t *subtreeTable) onOneNode(a *ask) (plan, bool) {
 	if t.low[0] == 0 {
 		return plan{}, false

@@ -29,8 +29,8 @@ type Gang struct {
 	// PerNode is the most members of the gang on one node, 0 for no limit.
 	PerNode       int
 	Communication Communication
-	// Box asks for all nodes of a box of this shape, in any orientation, in one torus (LabelTorus); the zero Size for none. Members are divided
-	// evenly, consecutive ranks together, along the box's last axis first.
+	// Box asks for all nodes of a box of this shape, in any orientation, in one torus (LabelTorus); the zero Size for
+	// none. Members are divided evenly, consecutive ranks together, along the box's last axis first.
 	Box grid.Size
 }
 

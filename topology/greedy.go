@@ -2,9 +2,9 @@ package topology
 
 import "github.com/lockstep-project/lockstep/topology/knapsack"
 
-// cheapestFirst combines children that all offer the same: nothing for nothing, or up to some number of units for one price. The
-// fewest of them are the largest, so no table is needed. It reports whether the children are such: racks of 16, 16, 15 and 9 free
-// nodes at 100 each offer up to 16 for 100, 32 for 200, 47 for 300 and 56 for 400.
+// cheapestFirst combines children that all offer the same: nothing for nothing, or up to some number of units for one
+// price. The fewest of them are the largest, so no table is needed. It reports whether the children are such: racks of
+// 16, 16, 15 and 9 free nodes at 100 each offer up to 16 for 100, 32 for 200, 47 for 300 and 56 for 400.
 func (s *solver) cheapestFirst(kids []int) (knapsack.ParetoFront, bool) {
 	if s.exact() || len(kids) == 0 {
 		return nil, false

@@ -10,9 +10,10 @@ const (
 	mostRounds = 8
 )
 
-// improve lets members of one kind trade places while that makes a ring or a chain cheaper. Fresh gangs of one kind have
-// the best order already; where ranks are given (members that run, a launcher) this finds a good one. Ranks 0 and 2 run in rack r1, rank 3 in r2, and 1 and 4
-// found r2 and r1: the ring r1, r2, r1, r2, r1 crosses four times. With 1 and 4 swapped the first three are in r1, and it crosses twice.
+// improve lets members of one kind trade places while that makes a ring or a chain cheaper. Fresh gangs of one kind
+// have the best order already; where ranks are given (members that run, a launcher) this finds a good one. Ranks 0 and
+// 2 run in rack r1, rank 3 in r2, and 1 and 4 found r2 and r1: the ring r1, r2, r1, r2, r1 crosses four times. With 1
+// and 4 swapped the first three are in r1, and it crosses twice.
 func (a *ask) improve(nodes []int, weights []int64) {
 	if a.gang.Communication == AllToAll {
 		return

@@ -22,7 +22,8 @@ const (
 	AnnotationSpares = "lockstep.dev/spares"
 	// AnnotationMaxPerNode is the most members of the gang on one node.
 	AnnotationMaxPerNode = "lockstep.dev/max-per-node"
-	// AnnotationTorusBox is the shape, in nodes along each axis, of the box in one torus (LabelTorus) whose nodes the gang fills, such as 2x4x4.
+	// AnnotationTorusBox is the shape, in nodes along each axis, of the box in one torus (LabelTorus) whose nodes the
+	// gang fills, such as 2x4x4.
 	AnnotationTorusBox = "lockstep.dev/torus-box"
 	// AnnotationCommunication is the communication profile: ring, chain or all-to-all.
 	AnnotationCommunication = "lockstep.dev/communication"
@@ -34,7 +35,8 @@ const (
 	AnnotationOnDisruption = "lockstep.dev/on-disruption"
 	// AnnotationMaxRestarts is the number of times that all ranks of a gang start again after one of them failed.
 	AnnotationMaxRestarts = "lockstep.dev/max-restarts"
-	// AnnotationMinNodes is the least number of nodes with which an elastic job trains. On a PodGroup it marks an elastic gang.
+	// AnnotationMinNodes is the least number of nodes with which an elastic job trains. On a PodGroup it marks an
+	// elastic gang.
 	AnnotationMinNodes = "lockstep.dev/min-nodes"
 	// AnnotationMaxNodes is the greatest number of nodes with which an elastic job trains.
 	AnnotationMaxNodes = "lockstep.dev/max-nodes"
@@ -60,8 +62,9 @@ const (
 	AnnotationLateMembers = "lockstep.dev/late-members"
 	// AnnotationPriorityClass is the PriorityClass of a TrainJob's pods and groups.
 	AnnotationPriorityClass = "lockstep.dev/priority-class"
-	// AnnotationOnLoss is the reaction of a gang's owner to the loss of a member. The scheduler writes it on PodGroups of
-	// gangs that other controllers mark, and Lockstep's controller OnLossEnded on those of TrainJobs that have ended.
+	// AnnotationOnLoss is the reaction of a gang's owner to the loss of a member. The scheduler writes it on PodGroups
+	// of gangs that other controllers mark, and Lockstep's controller OnLossEnded on those of TrainJobs that have
+	// ended.
 	AnnotationOnLoss = "lockstep.dev/on-loss"
 	// OnLossGone is its value for an owner that recreates no member.
 	OnLossGone = "gone"
@@ -69,11 +72,12 @@ const (
 	OnLossEnded = "ended"
 	// AnnotationQueuedAt is the instant (RFC 3339) from which the gang waits; written by the controller only.
 	AnnotationQueuedAt = "lockstep.dev/queued-at"
-	// AnnotationJobQueuedAt is the same instant on the TrainJob, where admission writes it. Its prefix is not that of the other keys because
-	// earlier releases refuse TrainJobs with a key of that prefix that they do not know: no resumed job would start after a rollback.
+	// AnnotationJobQueuedAt is the same instant on the TrainJob, where admission writes it. Its prefix is not that of
+	// the other keys because earlier releases refuse TrainJobs with a key of that prefix that they do not know: no
+	// resumed job would start after a rollback.
 	AnnotationJobQueuedAt = "state.lockstep.dev/queued-at"
-	// AnnotationExpectedEnd is the instant (RFC 3339) at which the job is expected to end, by its deadline or by its own
-	// report; written by the controller only.
+	// AnnotationExpectedEnd is the instant (RFC 3339) at which the job is expected to end, by its deadline or by its
+	// own report; written by the controller only.
 	AnnotationExpectedEnd = "lockstep.dev/expected-end"
 	// AnnotationLastCheckpoint is the instant (RFC 3339) at which the job last saved its work: a preemption would lose
 	// later work; written by the controller only.
@@ -85,8 +89,8 @@ const (
 	AnnotationPreemptible = "lockstep.dev/preemptible"
 	// AnnotationReservation set to NoReservation on a PodGroup revokes the gang's reservation, and grants it no other.
 	AnnotationReservation = "lockstep.dev/reservation"
-	// AnnotationCheckpointDeadline is the instant (RFC 3339) until which a pod that is preempted has time to save its work;
-	// written by the scheduler on the pod, before it is ended.
+	// AnnotationCheckpointDeadline is the instant (RFC 3339) until which a pod that is preempted has time to save its
+	// work; written by the scheduler on the pod, before it is ended.
 	AnnotationCheckpointDeadline = "lockstep.dev/checkpoint-deadline"
 )
 

@@ -87,8 +87,8 @@ func TestKueue_Cases(t *testing.T) {
 		level, count int
 		// want is Kueue's assignment; "" if it finds none.
 		want string
-		// ours is our assignment if it is another one. It never costs more: for one pod that is the node whose block has
-		// least room besides, where Kueue takes the first by name.
+		// ours is our assignment if it is another one. It never costs more: for one pod that is the node whose block
+		// has least room besides, where Kueue takes the first by name.
 		ours string
 		// leastFree is set where Kueue does not use BestFit, but takes the fullest nodes first.
 		leastFree bool
@@ -262,8 +262,8 @@ func (b bestFit) place(pods, level int, r request) []int {
 	return nodes
 }
 
-// drawKueue draws a fleet of one to three levels further out than nodes, with every label, partly in use, in path order.
-// Nodes have room for so many pods if they are empty.
+// drawKueue draws a fleet of one to three levels further out than nodes, with every label, partly in use, in path
+// order. Nodes have room for so many pods if they are empty.
 func drawKueue(r *rand.Rand, room int) podSet {
 	levels := kueueLevels("zone", "block", "rack")[r.IntN(3):]
 	for l := range levels {

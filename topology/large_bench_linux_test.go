@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// largeShapes adds a fleet of four levels to the others: superpods of eight blocks of 16 racks of two NVLink cliques of 16 nodes.
+// largeShapes adds a fleet of four levels to the others: superpods of eight blocks of 16 racks of two NVLink cliques of
+// 16 nodes.
 func largeShapes() []shape {
 	level := func(name string, weight int64) topology.Level {
 		return topology.Level{Name: name, Key: "test/" + name, Weight: weight}
@@ -137,8 +138,8 @@ func threadTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Gangs of nearly as many members as the fleet has nodes: run with -benchtime 10000x. The states take turns among the asks; each is
-// another fleet of the same form.
+// Gangs of nearly as many members as the fleet has nodes: run with -benchtime 10000x. The states take turns among the
+// asks; each is another fleet of the same form.
 func BenchmarkPlaceLarge(b *testing.B) {
 	for _, s := range largeShapes() {
 		for _, nodes := range []int{1024, 4096, 16384, 65536, 131_072} {

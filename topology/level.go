@@ -20,8 +20,8 @@ type Level struct {
 	TPUSlices bool
 }
 
-// LevelNode is the name of the level of single nodes, which every tree has; its key is kubernetes.io/hostname. It is not
-// among Tree.Levels.
+// LevelNode is the name of the level of single nodes, which every tree has; its key is kubernetes.io/hostname. It is
+// not among Tree.Levels.
 const LevelNode = "node"
 
 // listedTiers is the number of fabric tiers in KnownLevels: a three-layer fat tree and one above it. DetectLevels and
@@ -107,8 +107,8 @@ func checkKeys(keys []string) error {
 	return nil
 }
 
-// freeName makes a name for a level that we do not know. A level is looked up by name or by key, so neither the name nor
-// the key of another level will do.
+// freeName makes a name for a level that we do not know. A level is looked up by name or by key, so neither the name
+// nor the key of another level will do.
 func freeName(key string, taken map[string]bool) string {
 	stem := cmp.Or(key[strings.LastIndexByte(key, '/')+1:], key)
 	name := stem

@@ -220,8 +220,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// A level is looked up by name or by key, so neither may mean two levels. Every level has a weight, and the accelerators'
-// hierarchy begins where the network's ends.
+// A level is looked up by name or by key, so neither may mean two levels. Every level has a weight, and the
+// accelerators' hierarchy begins where the network's ends.
 func TestKnownLevels_AreUnambiguous(t *testing.T) {
 	seen := map[string]bool{topology.LevelNode: true, "kubernetes.io/hostname": true}
 	accelerators := false

@@ -30,8 +30,8 @@ type packer struct {
 	// slots[kind][v] is the number of members of a kind alone that the vertex holds.
 	slots [][]int
 	// The rest changes while one vertex is packed: the remaining slots, the vertices that hold members already (using
-	// them again costs no further domain), and the remaining capacity of nodes that hold some. Of left and touched only what
-	// is below that vertex is set: there may be as many vertices to pack as there are nodes.
+	// them again costs no further domain), and the remaining capacity of nodes that hold some. Of left and touched only
+	// what is below that vertex is set: there may be as many vertices to pack as there are nodes.
 	left    [][]int
 	touched []bool
 	taken   map[int]Capacity
@@ -264,8 +264,8 @@ func (p *packer) try(root int, order []int) packing {
 	return done
 }
 
-// spread puts count members of the kind, for which there is room, below the vertex: into the child that they fit best if
-// one holds them all, else into the largest and the rest likewise. That uses the fewest children possible.
+// spread puts count members of the kind, for which there is room, below the vertex: into the child that they fit best
+// if one holds them all, else into the largest and the rest likewise. That uses the fewest children possible.
 func (p *packer) spread(k, v, count int) {
 	left, u := p.left[k], p.lay.vertices[v]
 	if count == 0 {

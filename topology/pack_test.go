@@ -9,8 +9,8 @@ import (
 )
 
 // Of 20 members that take a node each and 20 that take half of one, three of each run: on c0, and on two nodes of c1.
-// Neither clique has room for the 17 others that take a node. A third clique has; but c0 and c1 have together, and a ring
-// through two cliques crosses fewer boundaries.
+// Neither clique has room for the 17 others that take a node. A third clique has; but c0 and c1 have together, and a
+// ring through two cliques crosses fewer boundaries.
 func TestPlace_LargeKindsReturnToTheirDomains(t *testing.T) {
 	s := topologytest.Scene{
 		Levels: []topology.Level{{Name: "clique", Key: "test/clique", Weight: 100}},

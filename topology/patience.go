@@ -11,7 +11,8 @@ const (
 	mostPatience  = 24 * 60 * 60
 )
 
-// ParsePatience reads the value of AnnotationStartPatience, an integer with a unit such as 90s, 20m or 2h, and returns it in seconds: from 1 to 86,400.
+// ParsePatience reads the value of AnnotationStartPatience, an integer with a unit such as 90s, 20m or 2h, and returns
+// it in seconds: from 1 to 86,400.
 func ParsePatience(text string) (int64, error) {
 	units := map[byte]int64{'s': 1, 'm': 60, 'h': 60 * 60}
 	if text == "" || units[text[len(text)-1]] == 0 {

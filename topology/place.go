@@ -28,8 +28,8 @@ func Place(l Ledger, g Gang) (Placement, *Shortfall, error) {
 	return placed.answer(), nil, nil
 }
 
-// Try is Place without the reasons, which take longer than the search: it reports whether there are nodes. It makes no plan where counts
-// suffice for that.
+// Try is Place without the reasons, which take longer than the search: it reports whether there are nodes. It makes no
+// plan where counts suffice for that.
 func Try(l Ledger, g Gang) (p Placement, fits bool, err error) {
 	r, err := check(l, g)
 	if err != nil {
@@ -62,7 +62,8 @@ func (a *ask) planLargest() (*plan, error) {
 	return placed, nil
 }
 
-// answer turns the plan into a Placement. If its cost exceeds the proven bound, members of one kind first swap nodes (see improve).
+// answer turns the plan into a Placement. If its cost exceeds the proven bound, members of one kind first swap nodes
+// (see improve).
 func (p *plan) answer() Placement {
 	a, weights := p.ask, p.ask.weights()
 	levels, cost := a.cost(*p, weights)

@@ -15,9 +15,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology/topologytest"
 )
 
-// each holds a property against scenes drawn from two numbers that rapid draws. Drawing every choice would shrink better,
-// but rapid favors small choices so much that few gangs would need more than one node, and small numbers so much that one
-// scene for each would often be the same; scenes are small enough to be read unshrunk.
+// each holds a property against scenes drawn from two numbers that rapid draws. Drawing every choice would shrink
+// better, but rapid favors small choices so much that few gangs would need more than one node, and small numbers so
+// much that one scene for each would often be the same; scenes are small enough to be read unshrunk.
 func each(t *testing.T, options topologytest.Options, property func(*rapid.T, topologytest.Scene, *rand.Rand)) {
 	t.Helper()
 	const scenes = 30
@@ -366,8 +366,8 @@ func TestP8_ShortfallsAddUp(t *testing.T) {
 	})
 }
 
-// nearest is the most members that one domain of the required level holds, for a gang of one kind; false if no node is in
-// one.
+// nearest is the most members that one domain of the required level holds, for a gang of one kind; false if no node is
+// in one.
 func nearest(s topologytest.Scene) (holds int, ok bool) {
 	if of, _ := s.Kinds(); slices.Max(of) > 0 {
 		return 0, false

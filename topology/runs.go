@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// run is consecutive ranks in one group of a level (layouts.groups), counted by members; node is the first one's. Costs are counted by runs: two
-// ranks on each of two nodes are two runs of nodes, and one of their rack.
+// run is consecutive ranks in one group of a level (layouts.groups), counted by members; node is the first one's. Costs
+// are counted by runs: two ranks on each of two nodes are two runs of nodes, and one of their rack.
 type run struct{ node, members int32 }
 
 // runsOf appends the runs of a level to into.
@@ -22,8 +22,8 @@ func runsOf(into []run, nodes []int, group []int32) []run {
 	return into
 }
 
-// inOrder returns the number of runs at each level, outermost first, of nodes in the layout's order, in which no group is entered twice; nil if they are
-// not in that order. Nodes of one group are in one group of each level outside it.
+// inOrder returns the number of runs at each level, outermost first, of nodes in the layout's order, in which no group
+// is entered twice; nil if they are not in that order. Nodes of one group are in one group of each level outside it.
 func inOrder(nodes []int, groups [][]int32) []int {
 	counts, before := make([]int, len(groups)), make([]int32, len(groups))
 	for l := range before {
@@ -53,7 +53,8 @@ func inOrder(nodes []int, groups [][]int32) []int {
 	return counts
 }
 
-// merged appends the runs of a level to into: neighbors of one group are one run. Into may be the memory of the runs themselves.
+// merged appends the runs of a level to into: neighbors of one group are one run. Into may be the memory of the runs
+// themselves.
 func merged(into, runs []run, group []int32) []run {
 	before := int32(math.MinInt32)
 	for _, r := range runs {

@@ -26,8 +26,8 @@ type Shortfall struct {
 	Limits []Limit
 	// Never is set if the members would not fit either if every node were empty. It needs the ledger's Total.
 	Never bool
-	// Unoffered are the resources that a member needs and no node has any of, even empty. It needs the ledger's Total, and the gang's
-	// Resources.
+	// Unoffered are the resources that a member needs and no node has any of, even empty. It needs the ledger's Total,
+	// and the gang's Resources.
 	Unoffered []string
 	// Stray is a running member that breaks the gang's rules where it is: nothing can be placed beside it.
 	Stray string

@@ -30,14 +30,14 @@ type solver struct {
 	few, many knapsack.Layers
 	mixFew    *knapsack.Mixer
 	mixMany   *knapsack.Mixer
-	// room[layer][node] is the number of members of the main kind that the node holds beside the small ones; -1 if these
-	// do not fit.
+	// room[layer][node] is the number of members of the main kind that the node holds beside the small ones; -1 if
+	// these do not fit.
 	room [][]int32
 	// whole is set if the members are of one kind and no node holds two. Then they use as many nodes wherever they are;
 	// single, if nodes therefore need not be counted as domains.
 	whole, single bool
-	// units are the numbers of the main kind that each vertex holds under the caps: members, or segments further out than
-	// their level.
+	// units are the numbers of the main kind that each vertex holds under the caps: members, or segments further out
+	// than their level.
 	units []int32
 	// layerCapacity are units for every layer; nil if units suffice (see countLayerCapacity).
 	layerCapacity [][]int32

@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// subtreeTable counts, for one kind of members, how many the nodes and domains of one layout hold, and the cost of a gang of so
-// many in each domain. Racks r1 and r2 with 2 and 3 free nodes of one block, for a gang of 3: units are 2, 3 and 5, so r2 and the block hold it. A node
-// of r1 is taken: units of the node, of r1 (1) and of the block (4) change, and costs of r1 and the block are unknown again; r2's still hold.
+// subtreeTable counts, for one kind of members, how many the nodes and domains of one layout hold, and the cost of a
+// gang of so many in each domain. Racks r1 and r2 with 2 and 3 free nodes of one block, for a gang of 3: units are 2, 3
+// and 5, so r2 and the block hold it. A node of r1 is taken: units of the node, of r1 (1) and of the block (4) change,
+// and costs of r1 and the block are unknown again; r2's still hold.
 type subtreeTable struct {
 	lay  *layout
 	free []Capacity
-	// demand is that of a member, limit the most members on a node, required the level that a node has to have a label of (-1
-	// for none), target the number of members of the gang.
+	// demand is that of a member, limit the most members on a node, required the level that a node has to have a label
+	// of (-1 for none), target the number of members of the gang.
 	demand                  Capacity
 	limit, required, target int
 	// barred marks the nodes that take no member, nil if all may.
@@ -22,8 +23,8 @@ type subtreeTable struct {
 	room, units, low []int32
 	// cost is that of the gang in a domain, unknownCost if it was not computed since the last change below.
 	cost []int64
-	// with counts the nodes by their room where that is little, large the others; several is the number of those that hold more
-	// than one member.
+	// with counts the nodes by their room where that is little, large the others; several is the number of those that
+	// hold more than one member.
 	with           [little]int32
 	large, several int
 	// broken is set if sums might not be exact.
@@ -32,7 +33,8 @@ type subtreeTable struct {
 	read int
 	// classes and their fronts outlast a question; nil if there are none.
 	classes *classes
-	// domains are the vertices but nodes by level, the root's first; spans those that stand for each level (see eachSpan).
+	// domains are the vertices but nodes by level, the root's first; spans those that stand for each level (see
+	// eachSpan).
 	domains, spans [][]int32
 }
 
@@ -120,7 +122,8 @@ func newSubtreeTable(a *ask, free []Capacity) *subtreeTable {
 	return t
 }
 
-// cloneInto returns a subtree table for other capacities, before they are counted, in the memory of an unused one, nil for none.
+// cloneInto returns a subtree table for other capacities, before they are counted, in the memory of an unused one, nil
+// for none.
 func (t *subtreeTable) cloneInto(old *subtreeTable, free []Capacity) *subtreeTable {
 	if old == nil {
 		old = &subtreeTable{}

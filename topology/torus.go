@@ -82,8 +82,8 @@ type torus struct {
 	cells map[int]int
 }
 
-// newTori gathers the tori of a fleet, by name. Of nodes that contradict those before them in tree order, by another shape or by a cell that is
-// taken, nothing is believed: they are in no torus.
+// newTori gathers the tori of a fleet, by name. Of nodes that contradict those before them in tree order, by another
+// shape or by a cell that is taken, nothing is believed: they are in no torus.
 func newTori(t *Tree) []*torus {
 	byName := make(map[string]*torus)
 	wraps := make(map[string][3]bool)

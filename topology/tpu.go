@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
-// The node labels of TPUs on GKE. A node pool of several hosts with a topology is one slice. Dynamic slices label the nodes of each partition
-// of a cube with its id and its state, and parts of a two-dimensional pod have an id per shape.
+// The node labels of TPUs on GKE. A node pool of several hosts with a topology is one slice. Dynamic slices label the
+// nodes of each partition of a cube with its id and its state, and parts of a two-dimensional pod have an id per shape.
 const (
 	LabelTPUTopology    = "cloud.google.com/gke-tpu-topology"
 	LabelTPUAccelerator = "cloud.google.com/gke-tpu-accelerator"
@@ -24,8 +24,8 @@ const (
 	partitionHealthy = "HEALTHY"
 )
 
-// AnnotationTPUTopology is GKE's annotation of pods that asks for a dynamic slice, or part of a pod of two dimensions, of a shape. Pods without
-// ask for a static one by the node selector LabelTPUTopology.
+// AnnotationTPUTopology is GKE's annotation of pods that asks for a dynamic slice, or part of a pod of two dimensions,
+// of a shape. Pods without ask for a static one by the node selector LabelTPUTopology.
 const AnnotationTPUTopology = "cloud.google.com/gke-tpu-slice-topology"
 
 // cubeEdge is the number of chips along each edge of a cube, the largest partition.

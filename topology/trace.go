@@ -88,7 +88,8 @@ func depthFirst(kids []int) []int {
 	return order
 }
 
-// brimful reports whether so many units are all that the vertex holds, and no rule inside holds members back: then there is nothing to choose.
+// brimful reports whether so many units are all that the vertex holds, and no rule inside holds members back: then
+// there is nothing to choose.
 func (t *trace) brimful(v, units int) bool {
 	inside := t.segment < t.lay.vertices[v].level && t.spread < 0 && t.spares < 0
 	return inside && units == int(t.units[v]) && len(t.room) == 1 && t.placed == nil
@@ -140,17 +141,18 @@ func (t *trace) shares(v int, kids []int, units, layer int) []knapsack.Share {
 	return shares
 }
 
-// sort gives the larger shares of children that look the same to the first of them by name. Those have equal room, and so are neighbors of each other or of
-// children of other classes with that room.
+// sort gives the larger shares of children that look the same to the first of them by name. Those have equal room, and
+// so are neighbors of each other or of children of other classes with that room.
 func (t *trace) sort(kids []int, shares []knapsack.Share) {
-	for from, to := 0, 0; from < len(kids); from = to {
-		same := true
-		for to = from + 1; to < len(kids) && t.units[kids[to]] == t.units[kids[from]]; to++ {
+	for from := 0; from < len(kids); {
+		to, same := from+1, true
+		for ; to < len(kids) && t.units[kids[to]] == t.units[kids[from]]; to++ {
 			same = same && shares[to] == shares[from]
 		}
 		if !same {
 			t.sortAlike(kids[from:to], shares[from:to])
 		}
+		from = to
 	}
 }
 

@@ -196,8 +196,8 @@ func (t *Tree) Domain(node, level int) (Domain, bool) {
 	return lay.domain(v), true
 }
 
-// Together returns the nodes that share the node's domain of the level, itself included, in tree order; nil if it lacks the
-// label, or there is no such node or level.
+// Together returns the nodes that share the node's domain of the level, itself included, in tree order; nil if it lacks
+// the label, or there is no such node or level.
 func (t *Tree) Together(node, level int) []int {
 	if _, ok := t.Domain(node, level); !ok {
 		return nil

@@ -346,8 +346,9 @@ func (g *candidateDomain) fill() {
 	}
 }
 
-// shorten returns from a path that suffices to the first part of it that does, where so many victims are too many to be tried one
-// by one (see trim): the last step of fill may have been a third of the path. The first short victims do not suffice.
+// shorten returns from a path that suffices to the first part of it that does, where so many victims are too many to be
+// tried one by one (see trim): the last step of fill may have been a third of the path. The first short victims do not
+// suffice.
 func (g *candidateDomain) shorten(short int) {
 	if g.countable() || len(g.path)*len(g.nodes) <= g.effort.nodes {
 		return

@@ -9,8 +9,8 @@ const MostWeight = 1_000_000
 // minor is the divisor of the weight of a boundary further in than the preferred level.
 const minor = 16
 
-// weights returns the gang's cost table: what an edge across a boundary of each level of the tree costs, nodes last. With
-// a preferred level all weights are in sixteenths, so that those further in, which count a sixteenth, stay whole.
+// weights returns the gang's cost table: what an edge across a boundary of each level of the tree costs, nodes last.
+// With a preferred level all weights are in sixteenths, so that those further in, which count a sixteenth, stay whole.
 func (a *ask) weights() []int64 {
 	table := make([]int64, len(a.ledger.Tree.levels)+1)
 	for i := range table {

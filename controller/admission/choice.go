@@ -17,12 +17,13 @@ import (
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// Defaulter writes the defaults of TrainJobs, and chooses those that are Lockstep's where Kubeflow Trainer runs beside it.
+// Defaulter writes the defaults of TrainJobs, and chooses those that are Lockstep's where Kubeflow Trainer runs beside
+// it.
 type Defaulter struct {
 	// Class are the jobs that this controller handles. Others are stored as they were sent.
 	Class class.Class
-	// Runtimes and Live, which reads past caches, find the labels that choose; both may be nil unless its Choice is class.Chosen. Without Runtimes no
-	// resources are filled in.
+	// Runtimes and Live, which reads past caches, find the labels that choose; both may be nil unless its Choice is
+	// class.Chosen. Without Runtimes no resources are filled in.
 	Runtimes Runtimes
 	Live     client.Reader
 	// Offers returns the GPUs of the nodes, for jobs with automatic resources.
@@ -56,7 +57,8 @@ func (d *Defaulter) Default(ctx context.Context, change Change) ([]byte, error) 
 	return d.takeTurn(ctx, change.User, change.Old, next)
 }
 
-// choose puts Lockstep's name on a new job that is to be Lockstep's. It returns the job, and whether Lockstep handles it.
+// choose puts Lockstep's name on a new job that is to be Lockstep's. It returns the job, and whether Lockstep handles
+// it.
 func (d *Defaulter) choose(ctx context.Context, change Change) (next []byte, handled bool, err error) {
 	next = change.Next
 	if d.Class.Choice != class.Chosen {

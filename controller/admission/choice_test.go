@@ -22,7 +22,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
 
-// besideTrainer is the defaulter of a controller beside Kubeflow Trainer, in a cluster with a namespace "chosen" and a namespace "other".
+// besideTrainer is the defaulter of a controller beside Kubeflow Trainer, in a cluster with a namespace "chosen" and a
+// namespace "other".
 func besideTrainer(t *testing.T, runtimes admission.Runtimes, lost error) *admission.Defaulter {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -64,7 +65,8 @@ func runtimeOf(value string) finds {
 	return finds{found: resolve.Found{Live: rt}}
 }
 
-// sent is a TrainJob as the API server hands it to the webhook: with the CRD's default of managedBy, and a field that we do not know.
+// sent is a TrainJob as the API server hands it to the webhook: with the CRD's default of managedBy, and a field that
+// we do not know.
 func sent(manager string) []byte {
 	return fmt.Appendf(
 		nil,
@@ -74,7 +76,8 @@ func sent(manager string) []byte {
 	)
 }
 
-// Beside Kubeflow Trainer, a new job of a chosen namespace or runtime becomes Lockstep's; every other is stored as it was sent.
+// Beside Kubeflow Trainer, a new job of a chosen namespace or runtime becomes Lockstep's; every other is stored as it
+// was sent.
 func TestDefaulter_ChoosesNewJobs(t *testing.T) {
 	const trainer, multikueue = trainerv1alpha1.DefaultManagedBy, "kueue.x-k8s.io/multikueue"
 	for name, c := range map[string]struct {

@@ -25,7 +25,8 @@ func (o Offers) fleet() sizing.Fleet {
 	return o()
 }
 
-// fill completes a new job that asks for automatic resources. It returns a job without an answer unchanged: the validator refuses that, with the reason.
+// fill completes a new job that asks for automatic resources. It returns a job without an answer unchanged: the
+// validator refuses that, with the reason.
 func (d *Defaulter) fill(ctx context.Context, change Change, next []byte) ([]byte, error) {
 	if len(change.Old) > 0 || d.Runtimes == nil {
 		return next, nil
@@ -42,7 +43,8 @@ func (d *Defaulter) fill(ctx context.Context, change Change, next []byte) ([]byt
 	return Fill(next, found.Runtime, d.Offers.fleet())
 }
 
-// Fill returns a new job, as JSON, with automatic resources filled in, if it asks for them and there is an answer. The error is an ErrMalformed.
+// Fill returns a new job, as JSON, with automatic resources filled in, if it asks for them and there is an answer. The
+// error is an ErrMalformed.
 func Fill(raw []byte, on plan.Runtime, fleet sizing.Fleet) ([]byte, error) {
 	job, err := decoded(raw)
 	if err != nil {

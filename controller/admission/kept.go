@@ -20,8 +20,8 @@ import (
 const keptReason = "cannot be modified: the job has run, its JobSet would have to be created again, and its volume claims would be deleted " +
 	"with it; create another TrainJob"
 
-// refuseKept refuses changes that the JobSet of a job does not take and for which it is not replaced, because its volume claims would be
-// deleted with it. A change of the size back to that of the JobSet is admitted.
+// refuseKept refuses changes that the JobSet of a job does not take and for which it is not replaced, because its
+// volume claims would be deleted with it. A change of the size back to that of the JobSet is admitted.
 func (v *Validator) refuseKept(
 	old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime, jobSet *jobsetv1alpha2.JobSet,
 ) field.ErrorList {

@@ -28,8 +28,8 @@ func specParts() []part {
 	}
 }
 
-// entryParts are a runtime patch, seen as a whole but for its time, and the fields of its pod specs that are immutable by
-// the CRD where they are present before and after.
+// entryParts are a runtime patch, seen as a whole but for its time, and the fields of its pod specs that are immutable
+// by the CRD where they are present before and after.
 func entryParts() (whole part, fields []part) {
 	whole = part{
 		same: func(a, b any) bool {

@@ -67,8 +67,8 @@ func hasSlices(spec trainerv1alpha1.TrainingRuntimeSpec) bool {
 	return ok
 }
 
-// checkStep checks a ReplicatedJob that runs a step of TrainJobs: it has the container that jobs change, and is one Job unless it is
-// a trainer with slices.
+// checkStep checks a ReplicatedJob that runs a step of TrainJobs: it has the container that jobs change, and is one Job
+// unless it is a trainer with slices.
 func checkStep(
 	at *field.Path,
 	job jobsetv1alpha2.ReplicatedJob,

@@ -20,7 +20,8 @@ func patchesChanged(old, next *trainerv1alpha1.TrainJob) bool {
 	return !equality.Semantic.DeepEqual(old.Spec.RuntimePatches, next.Spec.RuntimePatches)
 }
 
-// sizeChanged reports whether the number or the resources of the nodes differ. The CRD refuses every other change of a trainer.
+// sizeChanged reports whether the number or the resources of the nodes differ. The CRD refuses every other change of a
+// trainer.
 func sizeChanged(old, next *trainerv1alpha1.TrainJob) bool {
 	was, is := old.Spec.Trainer, next.Spec.Trainer
 	return was != nil && is != nil && (!ptr.Equal(was.NumNodes, is.NumNodes) ||
@@ -56,8 +57,8 @@ func changedShapes(old, next *trainerv1alpha1.TrainJob, runtime plan.Runtime) []
 	return changed
 }
 
-// refuseShapes refuses changes of parts of a job that runs: they would have no effect until the job is suspended, without a report. jobs is
-// the status of the ReplicatedJobs of the job's JobSet, empty without one.
+// refuseShapes refuses changes of parts of a job that runs: they would have no effect until the job is suspended,
+// without a report. jobs is the status of the ReplicatedJobs of the job's JobSet, empty without one.
 func refuseShapes(
 	changed []shape, old, next *trainerv1alpha1.TrainJob, jobs []jobsetv1alpha2.ReplicatedJobStatus,
 ) field.ErrorList {

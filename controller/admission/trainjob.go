@@ -58,7 +58,8 @@ type Validator struct {
 	Kinds servedkinds.Kinds
 	// Offers returns the GPUs of the nodes, for jobs with automatic resources; nil for a Validator without nodes.
 	Offers Offers
-	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that moment.
+	// Options must be those of the reconciler. A job that was rendered already is judged by the decisions of that
+	// moment.
 	Options plan.Options
 }
 
@@ -139,7 +140,8 @@ func (v *Validator) Update(ctx context.Context, old, next *trainerv1alpha1.Train
 			}
 		}
 	case !respecified:
-		// Only annotations or the queue's label changed. A job whose runtime was deleted or cannot be read may change those.
+		// Only annotations or the queue's label changed. A job whose runtime was deleted or cannot be read may change
+		// those.
 		err, verdict.Refusal = nil, nil
 	}
 	verdict.Refusal = utilerrors.NewAggregate([]error{verdict.Refusal, faults.ToAggregate()})
@@ -175,8 +177,8 @@ func unusable(runtime plan.Runtime) *field.Error {
 	)
 }
 
-// judgeFound refuses a job whose runtime is missing or of an unknown kind, and warns of a deprecated one. It returns any
-// other error of the look-up, wrapped.
+// judgeFound refuses a job whose runtime is missing or of an unknown kind, and warns of a deprecated one. It returns
+// any other error of the look-up, wrapped.
 func judgeFound(job *trainerv1alpha1.TrainJob, found resolve.Found, err error) (Verdict, error) {
 	kind := resolve.ReferenceOf(job).Kind
 	switch {
@@ -203,8 +205,8 @@ func deprecation(name string) string {
 		"#runtime-deprecation-policy", name)
 }
 
-// longNames warns of pods' names that are too long for the JobSet controller. It is no refusal, because upstream lets the
-// job in.
+// longNames warns of pods' names that are too long for the JobSet controller. It is no refusal, because upstream lets
+// the job in.
 func longNames(jobSet *jobsetv1alpha2.JobSet) []string {
 	longest := ""
 	for _, job := range jobSet.Spec.ReplicatedJobs {

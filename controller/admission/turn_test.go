@@ -50,7 +50,8 @@ func waiting(suspend bool, since string) []byte {
 	)
 }
 
-// A job waits from its creation, or from its resumption by its owner, or from a change of its queue. No user can write himself to the front.
+// A job waits from its creation, or from its resumption by its owner, or from a change of its queue. No user can write
+// himself to the front.
 func TestDefaulter_TakesTheJobsTurn(t *testing.T) {
 	const early, noon = "2026-11-20T00:00:00Z", "2026-11-22T12:00:00Z"
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// A job that Kueue queues names all resources that it will have: Kueue 0.19 counts resourcesPerNode in the place of the runtime's. A job that
-// names none is counted by its runtime, and one without a queue by nothing.
+// A job that Kueue queues names all resources that it will have: Kueue 0.19 counts resourcesPerNode in the place of the
+// runtime's. A job that names none is counted by its runtime, and one without a queue by nothing.
 func TestValidator_QueuedJobNamesTheRuntimesResources(t *testing.T) {
 	found := there(t) // a runtime with requests of CPUs and a limit of GPUs
 	list := func(names ...corev1.ResourceName) corev1.ResourceList {

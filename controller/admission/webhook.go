@@ -145,8 +145,8 @@ func (v *Validator) judgeClusterRuntime(
 	return JudgeClusterRuntime(old, next), nil
 }
 
-// leaves reports whether a runtime with such labels is Kubeflow Trainer's to judge, which works beside this controller. A job of a chosen
-// namespace may use it all the same: then the job is refused.
+// leaves reports whether a runtime with such labels is Kubeflow Trainer's to judge, which works beside this controller.
+// A job of a chosen namespace may use it all the same: then the job is refused.
 func (v *Validator) leaves(labels map[string]string) bool {
 	return v.Class.Choice == class.Chosen && !v.Class.Chooses(labels, nil)
 }

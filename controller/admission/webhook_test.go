@@ -120,8 +120,8 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// A controller that serves some namespaces lets the objects of others pass unchanged, also those that it would change or refuse. Objects
-// without a namespace are handled by all.
+// A controller that serves some namespaces lets the objects of others pass unchanged, also those that it would change
+// or refuse. Objects without a namespace are handled by all.
 func TestWebhooks_OtherNamespacesPass(t *testing.T) {
 	const unstamped = `{"metadata":{"name":"train"},"spec":{"runtimeRef":{"name":"rt"},"runtimePatches":[{"manager":"a.io/b"}]}}`
 	server := webhook.NewServer(webhook.Options{})

@@ -49,7 +49,8 @@ type Judgement struct {
 func Judge(data map[string][]byte, hosts []string, now time.Time) Judgement {
 	authority, authorityFault := readAuthority(data, now)
 	serving, servingFault := readServing(data, hosts, now)
-	// Both must be usable before one may be due: a certificate that is still good waits until a new authority has settled.
+	// Both must be usable before one may be due: a certificate that is still good waits until a new authority has
+	// settled.
 	if authorityFault == "" && !now.Before(renewal(authority)) {
 		authorityFault = "the authority is due for renewal"
 	}

@@ -16,8 +16,8 @@ import (
 // certificate, and every request that they match would fail.
 var errNoEntry = errors.New("no entry calls this Service")
 
-// publish writes the bundle into the webhook configurations where it differs. Configurations without an entry for us are an
-// error; absent ones may be installed later.
+// publish writes the bundle into the webhook configurations where it differs. Configurations without an entry for us
+// are an error; absent ones may be installed later.
 func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
 	var faults []error
 	found, ours := 0, 0
@@ -86,8 +86,8 @@ func (k *Keeper) patch(ctx context.Context, name string, configuration client.Ob
 	return nil
 }
 
-// calls reports whether an entry of our configurations calls us: it does unless it names a foreign Service; one with a URL
-// does, as it has to outside of a cluster.
+// calls reports whether an entry of our configurations calls us: it does unless it names a foreign Service; one with a
+// URL does, as it has to outside of a cluster.
 func (k *Keeper) calls(client *admissionregistrationv1.WebhookClientConfig) bool {
 	service := client.Service
 	return service == nil || service.Name == k.Service.Name && service.Namespace == k.Service.Namespace

@@ -16,7 +16,8 @@ type Choice string
 const (
 	// All are the TrainJobs that name no other controller: there is no Kubeflow Trainer, or it does not lead.
 	All Choice = "all"
-	// Chosen are the TrainJobs that name Lockstep's controller. Kubeflow Trainer (2.3 and later) leaves those alone, and has all others.
+	// Chosen are the TrainJobs that name Lockstep's controller. Kubeflow Trainer (2.3 and later) leaves those alone,
+	// and has all others.
 	Chosen Choice = "chosen"
 )
 
@@ -41,14 +42,15 @@ func (c Choice) handles(manager string) bool {
 	return manager == trainerv1alpha1.LockstepManagedBy || c != Chosen && manager == trainerv1alpha1.DefaultManagedBy
 }
 
-// MayChoose reports whether a new job can become Lockstep's: it names no other controller but the one that the cluster has.
+// MayChoose reports whether a new job can become Lockstep's: it names no other controller but the one that the cluster
+// has.
 func (c Class) MayChoose(job *trainerv1alpha1.TrainJob) bool {
 	return c.Choice == Chosen && c.Serves(job.Namespace) &&
 		ptr.Deref(job.Spec.ManagedBy, trainerv1alpha1.DefaultManagedBy) == trainerv1alpha1.DefaultManagedBy
 }
 
-// Chooses reports whether a new job is to be Lockstep's: by the label of its runtime, or of its namespace if the runtime has
-// none. Only a controller of class Chosen chooses.
+// Chooses reports whether a new job is to be Lockstep's: by the label of its runtime, or of its namespace if the
+// runtime has none. Only a controller of class Chosen chooses.
 func (c Class) Chooses(runtime, namespace map[string]string) bool {
 	if c.Choice != Chosen {
 		return false

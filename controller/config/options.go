@@ -45,14 +45,15 @@ type Options struct {
 	GangDefault string
 	// GangAPI is the API of the gangs; empty for that of the previous start, or else the best that the cluster serves.
 	GangAPI gangapi.API
-	// KueueCheckAfter is the time that a job which Kueue admitted may wait for nodes, where an AdmissionCheck of Lockstep's is in its queue; 0
-	// answers no AdmissionChecks.
+	// KueueCheckAfter is the time that a job which Kueue admitted may wait for nodes, where an AdmissionCheck of
+	// Lockstep's is in its queue; 0 answers no AdmissionChecks.
 	KueueCheckAfter time.Duration
 	// Workers is the number of TrainJobs that are reconciled at a time. More wait less behind slow API calls.
 	Workers int
 	// Verbosity is the level of logs: 2 decisions, 4 candidates.
 	Verbosity int
-	// GuardPatience bounds the test of the admission policies at the start. The controller ends if one does not hold by then.
+	// GuardPatience bounds the test of the admission policies at the start. The controller ends if one does not hold by
+	// then.
 	GuardPatience time.Duration
 
 	// WebhookHost is the address on which webhooks are served; empty means all. With Self it is also a name in the
@@ -64,8 +65,8 @@ type Options struct {
 	WebhookCertDir string
 	// CertManagement is Self or External.
 	CertManagement string
-	// WebhookService and WebhookSecret are names in Namespace: the Service that the webhook configurations name, and the
-	// Secret with the certificates. Only the file can change them, and then the roles must allow the other Secret.
+	// WebhookService and WebhookSecret are names in Namespace: the Service that the webhook configurations name, and
+	// the Secret with the certificates. Only the file can change them, and then the roles must allow the other Secret.
 	WebhookService, WebhookSecret string
 
 	// TrainJobStatus is the feature gate that runs the status server and lets pods know of it.
@@ -75,13 +76,13 @@ type Options struct {
 	// StatusServerURL is the address of the status server in pods, without a path; empty means WebhookService at
 	// StatusServerPort.
 	StatusServerURL string
-	// StatusServerQueriesPerSecond and StatusServerBurst bound its own calls to the API server, for writes and for proofs of identity
-	// each; 0 means 5 and 10. Only the file can change them.
+	// StatusServerQueriesPerSecond and StatusServerBurst bound its own calls to the API server, for writes and for
+	// proofs of identity each; 0 means 5 and 10. Only the file can change them.
 	StatusServerQueriesPerSecond float32
 	StatusServerBurst            int
 
-	// QueriesPerSecond and Burst bound the calls to the API server. Its own fairness protects it; these limits only stop
-	// a controller that runs wild. Only the file can change them.
+	// QueriesPerSecond and Burst bound the calls to the API server. Its own fairness protects it; these limits only
+	// stop a controller that runs wild. Only the file can change them.
 	QueriesPerSecond float32
 	Burst            int
 	// Unused are the fields of the file that are known and have no effect, by path, in order.

@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The node labels that describe GPUs: those of NVIDIA's GPU feature discovery (memory in MiB; replicas is above 1 where pods share a GPU), of AMD's node
-// labeller, and of GKE.
+// The node labels that describe GPUs: those of NVIDIA's GPU feature discovery (memory in MiB; replicas is above 1 where
+// pods share a GPU), of AMD's node labeller, and of GKE.
 const (
 	labelMemory      = "nvidia.com/gpu.memory"
 	labelProduct     = "nvidia.com/gpu.product"
@@ -54,7 +54,8 @@ func GPUs(node *corev1.Node) corev1.ResourceList {
 	return corev1.ResourceList{name: node.Status.Allocatable[name]}
 }
 
-// gpu returns the first extended resource, by name, with "gpu" in its name and a count above 0; "" for none. Plans count GPUs by the same rule.
+// gpu returns the first extended resource, by name, with "gpu" in its name and a count above 0; "" for none. Plans
+// count GPUs by the same rule.
 func gpu(list corev1.ResourceList) corev1.ResourceName {
 	for _, name := range slices.SortedFunc(maps.Keys(list), cmp.Compare[corev1.ResourceName]) {
 		count := list[name]

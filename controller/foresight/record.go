@@ -51,7 +51,8 @@ func (r Record) With(outcome Outcome) Record {
 	return Record{outcomes[max(0, len(outcomes)-remembered):]}
 }
 
-// Factor returns the median of actual over first reported run times, from 1/8 to 8; 1 as long as hardly any job has ended.
+// Factor returns the median of actual over first reported run times, from 1/8 to 8; 1 as long as hardly any job has
+// ended.
 func (r Record) Factor() float64 {
 	if len(r.outcomes) < enough {
 		return 1

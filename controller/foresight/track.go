@@ -20,7 +20,8 @@ const (
 // Report is a trainer's forecast of the job's end, made at an instant.
 type Report struct{ At, End time.Time }
 
-// Track holds the accuracy of the reports of one run so far. It begins with the first report; the zero value is of no use.
+// Track holds the accuracy of the reports of one run so far. It begins with the first report; the zero value is of no
+// use.
 type Track struct {
 	last Report
 	// slip is the share of time by which the end moved away: 0 for an end that does not move, 1 for one that is always

@@ -42,7 +42,8 @@ func (j JAX) Contribute(world World) Contribution {
 	return out
 }
 
-// withoutToken warns of JAX's detection of clusters, which also looks when initialize has all its arguments but local_device_ids: in a pod
-// of Kubernetes it loads the ServiceAccount's token as soon as Python's package kubernetes is there, and fails without one.
+// withoutToken warns of JAX's detection of clusters, which also looks when initialize has all its arguments but
+// local_device_ids: in a pod of Kubernetes it loads the ServiceAccount's token as soon as Python's package kubernetes
+// is there, and fails without one.
 const withoutToken = "JAX: the pods have automountServiceAccountToken: false; if the image has the Python package kubernetes, " +
 	`jax.distributed.initialize fails even with explicit arguments; add cluster_detection_method="deactivate" to them`

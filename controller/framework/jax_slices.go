@@ -12,9 +12,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// The variables by which libtpu and JAX know the hosts of a slice and the slices of a job. JAX 0.10 computes a process's id from them
-// (jax/_src/clusters/cloud_tpu_cluster.py): worker + slice x workers of a slice, with the coordinator on worker 0 of slice 0. GKE's webhook sets the
-// same variables for Jobs; it leaves those that are there.
+// The variables by which libtpu and JAX know the hosts of a slice and the slices of a job. JAX 0.10 computes a
+// process's id from them (jax/_src/clusters/cloud_tpu_cluster.py): worker + slice x workers of a slice, with the
+// coordinator on worker 0 of slice 0. GKE's webhook sets the same variables for Jobs; it leaves those that are there.
 const (
 	tpuWorker      = "TPU_WORKER_ID"
 	tpuWorkers     = "TPU_WORKER_HOSTNAMES"
@@ -38,7 +38,8 @@ type Sliced interface {
 // Sliced marks JAX as a Framework that trains over several slices.
 func (JAX) Sliced() {}
 
-// joinSlices adds which slice a pod is in. Its rank among all slices is a sum of products, which the container's shell computes.
+// joinSlices adds which slice a pod is in. Its rank among all slices is a sum of products, which the container's shell
+// computes.
 func (JAX) joinSlices(world World, out *Contribution) {
 	out.Env = []corev1.EnvVar{out.Env[0], out.Env[2], sliceIndex(jaxSlice)}
 	if world.TPU {
@@ -57,7 +58,8 @@ func (JAX) joinSlices(world World, out *Contribution) {
 	})
 }
 
-// sliceHosts returns the DNS names of the hosts of a pod's own slice, separated by commas. The kubelet fills in the slice.
+// sliceHosts returns the DNS names of the hosts of a pod's own slice, separated by commas. The kubelet fills in the
+// slice.
 func (w World) sliceHosts() string {
 	hosts := make([]string, w.Nodes/w.Slices)
 	for i := range hosts {

@@ -11,7 +11,8 @@ import (
 
 // Measurer is a Framework that can compute the memory of its trainings on a device.
 type Measurer interface {
-	// Work returns that for a job, and the bounds of its nodes and devices. The reason is not empty where it is not known.
+	// Work returns that for a job, and the bounds of its nodes and devices. The reason is not empty where it is not
+	// known.
 	Work(world World) (work sizing.Work, reason string)
 }
 
@@ -22,7 +23,8 @@ const tunedSequence = 2048
 // mostTokens bounds the tokens on a device at a time, so that no product overflows.
 const mostTokens = 1_000_000_000
 
-// Work returns the memory of torchtune's recipes with the settings of its configurations (version 0.6), as the job's arguments change them.
+// Work returns the memory of torchtune's recipes with the settings of its configurations (version 0.6), as the job's
+// arguments change them.
 func (TorchTune) Work(world World) (work sizing.Work, reason string) {
 	t := tuningOf(world)
 	model, ok := sizing.Known(t.model)

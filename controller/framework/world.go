@@ -19,8 +19,8 @@ type World struct {
 	Job, Namespace string
 	// Runtime is the runtime's name.
 	Runtime string
-	// SecretSuffix ends the names of the job's Secrets, randomly generated, so that they cannot be guessed; empty for fixed
-	// names.
+	// SecretSuffix ends the names of the job's Secrets, randomly generated, so that they cannot be guessed; empty for
+	// fixed names.
 	SecretSuffix string
 	// Subdomain is that of the pods' DNS names: pod.subdomain.
 	Subdomain string
@@ -137,8 +137,8 @@ type Contribution struct {
 	// Files are ConfigMaps that belong to the job, Secrets are made once for it.
 	Files   []Files
 	Secrets []Secret
-	// Companion is a ReplicatedJob beside the trainer's that runs the job's image too; CompanionTrains, that it gets the job's
-	// variables and resources as well.
+	// Companion is a ReplicatedJob beside the trainer's that runs the job's image too; CompanionTrains, that it gets
+	// the job's variables and resources as well.
 	Companion       string
 	CompanionTrains bool
 }

@@ -12,12 +12,13 @@ var (
 	awaitNamesScript string
 )
 
-// namesPatience limits the seconds for which a pod waits for the names of others. DNS has a name about a second after its pod's
-// start, or up to half a minute after an early query.
+// namesPatience limits the seconds for which a pod waits for the names of others. DNS has a name about a second after
+// its pod's start, or up to half a minute after an early query.
 const namesPatience = "180"
 
-// Wrap puts words before the command of the main container of one ReplicatedJob, so that the image's own shell runs something
-// before it. A container without a command runs its image's entrypoint, which the planner does not know, and is not changed.
+// Wrap puts words before the command of the main container of one ReplicatedJob, so that the image's own shell runs
+// something before it. A container without a command runs its image's entrypoint, which the planner does not know, and
+// is not changed.
 type Wrap struct {
 	// Role is the ReplicatedJob's name; empty for that of the trainer.
 	Role string
@@ -29,8 +30,8 @@ type Wrap struct {
 	Missing string
 }
 
-// shellWords returns the words that run a script with the image's shell and these arguments, to which the container's command and
-// arguments are added. Comments stay here: each pod of a job carries the script.
+// shellWords returns the words that run a script with the image's shell and these arguments, to which the container's
+// command and arguments are added. Comments stay here: each pod of a job carries the script.
 func shellWords(name, text string, args ...string) []string {
 	var lines strings.Builder
 	for line := range strings.Lines(text) {

@@ -60,8 +60,9 @@ func (XGBoost) wanted(world World) int64 {
 // perGPU was the helper by which users of earlier releases started a worker for each GPU.
 const perGPU = "/lockstep/per-gpu"
 
-// Contribute returns the variables that Rabit reads. The task id is the pod's; where a node has several workers, the container's
-// shell starts them, each with a task id of its own. Rabit tries to connect again, but ends if it asks for the tracker's name before DNS has it.
+// Contribute returns the variables that Rabit reads. The task id is the pod's; where a node has several workers, the
+// container's shell starts them, each with a task id of its own. Rabit tries to connect again, but ends if it asks for
+// the tracker's name before DNS has it.
 func (x XGBoost) Contribute(world World) Contribution {
 	workers, command := x.workers(world), world.command()
 	out := Contribution{

@@ -161,8 +161,8 @@ func (g Guard) trials() []trial {
 	}
 	if outside := g.outside(); outside != g.Namespace { // in its own it may
 		unclaimed := create(g.Controller, config(outside, "lockstep-guard"))
-		// In place of a JobSet, which is in the same clause of the policy: JobSet's webhooks answer before a policy does, and a
-		// controller that starts before them would take their silence for a fault.
+		// In place of a JobSet, which is in the same clause of the policy: JobSet's webhooks answer before a policy
+		// does, and a controller that starts before them would take their silence for a fault.
 		unowned := createGroup(g.Controller, outside, func(*schedulingv1beta1.PodGroup) {})
 		trials = append(
 			trials,
@@ -207,7 +207,8 @@ func queued(group *schedulingv1beta1.PodGroup) {
 	group.Annotations = map[string]string{topology.AnnotationQueuedAt: "2020-01-01T00:00:00Z"}
 }
 
-// outside is a namespace in which the controller has its rights and that is not its own, or its own if it serves no other.
+// outside is a namespace in which the controller has its rights and that is not its own, or its own if it serves no
+// other.
 func (g Guard) outside() string {
 	served := g.Namespaces
 	if len(served) == 0 {

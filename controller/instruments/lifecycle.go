@@ -16,7 +16,8 @@ const remembered = 65536
 type Job struct {
 	// Namespace is the job's. Only counters have it; a histogram would cost a dozen series for each.
 	Namespace string
-	// Runtime is the name of a ClusterTrainingRuntime. Tenants name TrainingRuntimes as they like: those are all "TrainingRuntime".
+	// Runtime is the name of a ClusterTrainingRuntime. Tenants name TrainingRuntimes as they like: those are all
+	// "TrainingRuntime".
 	Runtime string
 	// Framework is the framework's name, or Unknown.
 	Framework string

@@ -15,7 +15,8 @@ import (
 // lookPause is the time between two looks for Kueue's API.
 const lookPause = 5 * time.Second
 
-// Arrival adds a Controller to a manager once the API server serves Kueue's kinds: Kueue may be installed after Lockstep.
+// Arrival adds a Controller to a manager once the API server serves Kueue's kinds: Kueue may be installed after
+// Lockstep.
 type Arrival struct {
 	Controller *Controller
 	Manager    ctrl.Manager

@@ -33,7 +33,8 @@ func group() schema.GroupVersion {
 	return schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
 }
 
-// Controller answers checks. Kueue's objects are read as unstructured: Kueue's types do not compile with our Kubernetes.
+// Controller answers checks. Kueue's objects are read as unstructured: Kueue's types do not compile with our
+// Kubernetes.
 type Controller struct {
 	Client client.Client
 	// Cache reads Kueue's objects and TrainJobs without a call.

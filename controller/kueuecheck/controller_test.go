@@ -102,7 +102,8 @@ func statesOf(t *testing.T, c *kueuecheck.Controller) map[string]map[string]any 
 	return states
 }
 
-// The controller writes the state of its own checks, and nothing about other controllers' checks or of Workloads without quota.
+// The controller writes the state of its own checks, and nothing about other controllers' checks or of Workloads
+// without quota.
 func TestController_Answer(t *testing.T) {
 	for name, c := range map[string]struct {
 		state, evicted string

@@ -1,5 +1,5 @@
-// Package lease lets a controller lead only while it holds two leases: Lockstep's own, for which its replicas compete, and the one of
-// Kubeflow Trainer, which it has taken over.
+// Package lease lets a controller lead only while it holds two leases: Lockstep's own, for which its replicas compete,
+// and the one of Kubeflow Trainer, which it has taken over.
 package lease
 
 import (
@@ -31,8 +31,8 @@ var _ resourcelock.Interface = (*Both)(nil)
 
 func (b *Both) locks() [2]resourcelock.Interface { return [2]resourcelock.Interface{b.Own, b.Other} }
 
-// Get returns the record of the lease that another one holds; if both are ours or free, that of Own. The bytes change with each
-// renewal of either, so that an elector waits for both holders. It is NotFound if neither lease exists.
+// Get returns the record of the lease that another one holds; if both are ours or free, that of Own. The bytes change
+// with each renewal of either, so that an elector waits for both holders. It is NotFound if neither lease exists.
 func (b *Both) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	var records []*resourcelock.LeaderElectionRecord
 	var raw [][]byte

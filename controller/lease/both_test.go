@@ -44,8 +44,8 @@ func newScene(t *testing.T) *scene {
 	return &scene{t: t, client: client, leading: map[string]bool{}}
 }
 
-// versioned refuses writes over a lease that has changed meanwhile, as the API server does and the fake one does not: two electors that saw
-// the same free lease must not both get it. The fake calls it under a lock.
+// versioned refuses writes over a lease that has changed meanwhile, as the API server does and the fake one does not:
+// two electors that saw the same free lease must not both get it. The fake calls it under a lock.
 func versioned(client *fake.Clientset) kubetesting.ReactionFunc {
 	versions := 0
 	return func(action kubetesting.Action) (bool, runtime.Object, error) {
@@ -264,7 +264,8 @@ func TestBoth_ADeletedLeaseIsMadeAgain(t *testing.T) {
 	stop()
 }
 
-// Both leases are written or it is an error, and Kubeflow Trainer's is the last: a Lockstep that cannot lead does not hold it.
+// Both leases are written or it is an error, and Kubeflow Trainer's is the last: a Lockstep that cannot lead does not
+// hold it.
 func TestBoth_HalfIsNotEnough(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -15,8 +15,8 @@ type jaxJob struct {
 	} `json:"spec"`
 }
 
-// jaxEnvironment returns the environment of JAXJob's pods. The controller reserves none of today's variables: the user's
-// win.
+// jaxEnvironment returns the environment of JAXJob's pods. The controller reserves none of today's variables: the
+// user's win.
 func jaxEnvironment() environment {
 	return environment{replaced: map[string]string{
 		"COORDINATOR_ADDRESS": "JAX_COORDINATOR_ADDRESS is host:port",

@@ -17,8 +17,8 @@ type Document struct {
 	File string
 	// Content holds the object's fields: maps, slices, strings, booleans, int64 and float64. It is never changed.
 	Content map[string]any
-	// Line returns the line, counted from 1, of the part at a path of keys (string) and indexes (int), or of the nearest
-	// part that exists.
+	// Line returns the line, counted from 1, of the part at a path of keys (string) and indexes (int), or of the
+	// nearest part that exists.
 	Line func(path ...any) int
 	// Keep leaves the object to the controller that has it: it passes unchanged.
 	Keep bool

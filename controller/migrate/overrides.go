@@ -28,7 +28,8 @@ type override struct {
 	Spec     *trainerv1alpha1.PodSpecPatch `json:"spec,omitempty"`
 }
 
-// The lists of overrides that a TrainJob can have. In podSpecOverrides (2.0) the fields of spec stand beside targetJobs.
+// The lists of overrides that a TrainJob can have. In podSpecOverrides (2.0) the fields of spec stand beside
+// targetJobs.
 const (
 	podSpecOverrides     = "podSpecOverrides"
 	podTemplateOverrides = "podTemplateOverrides"
@@ -65,8 +66,8 @@ func (p *page) patch(content map[string]any) (map[string]any, error) {
 	}, nil
 }
 
-// overriddenJobs spreads the overrides over their target jobs, in the order in which those are first named. Overrides of
-// the same job are merged in list order, as 2.1 applied them.
+// overriddenJobs spreads the overrides over their target jobs, in the order in which those are first named. Overrides
+// of the same job are merged in list order, as 2.1 applied them.
 func (p *page) overriddenJobs(content map[string]any) ([]any, error) {
 	var names []string
 	merged := map[string][]byte{}

@@ -31,8 +31,8 @@ type replica struct {
 	restart corev1.RestartPolicy
 }
 
-// replicas reads the replica specs at a path. Kinds are those that the job may have; the result has their order, and not
-// those that want no pods.
+// replicas reads the replica specs at a path. Kinds are those that the job may have; the result has their order, and
+// not those that want no pods.
 func (p *page) replicas(where path, specs map[string]replicaSpec, kinds ...string) ([]replica, error) {
 	found := map[string]replica{}
 	for _, key := range slices.Sorted(maps.Keys(specs)) {

@@ -1,5 +1,6 @@
-// Package nodefit finds pods that no node can hold before they are made: neither a node of the cluster, if it were empty, nor one of a shape that node
-// autoscalers can make. It compares resources, and leaves node selection, topology and claims to the scheduler.
+// Package nodefit finds pods that no node can hold before they are made: neither a node of the cluster, if it were
+// empty, nor one of a shape that node autoscalers can make. It compares resources, and leaves node selection, topology
+// and claims to the scheduler.
 package nodefit
 
 import (

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Controls reports whether owner, an object of that kind, is the controller of object: both are in one namespace, and the
-// controller reference of object has the apiVersion, kind, name and UID of owner.
+// Controls reports whether owner, an object of that kind, is the controller of object: both are in one namespace, and
+// the controller reference of object has the apiVersion, kind, name and UID of owner.
 func Controls(owner metav1.Object, kind schema.GroupVersionKind, object metav1.Object) bool {
 	claim := metav1.GetControllerOfNoCopy(object)
 	return claim != nil && object.GetNamespace() == owner.GetNamespace() && names(*claim, owner, kind)

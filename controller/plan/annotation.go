@@ -38,8 +38,8 @@ const (
 const (
 	// systemPrefix begins the names of the classes that Kubernetes reserves for its own components.
 	systemPrefix = "system-"
-	// OwnPriorityClass is the class that the chart creates for Lockstep's own pods. A gang of that class would preempt all
-	// others.
+	// OwnPriorityClass is the class that the chart creates for Lockstep's own pods. A gang of that class would preempt
+	// all others.
 	OwnPriorityClass = "lockstep"
 )
 

@@ -19,7 +19,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// work returns the needs of a job with automatic resources, and the choices that were made already. The reason is not empty if they are not known.
+// work returns the needs of a job with automatic resources, and the choices that were made already. The reason is not
+// empty if they are not known.
 func (d *draft) work() (work sizing.Work, reason string) {
 	resources, jobs := nodeResources(d.spec), d.nodeJobs()
 	switch {

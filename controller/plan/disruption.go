@@ -23,8 +23,8 @@ const (
 	disruptionReplace = "replace"
 )
 
-// defaultBackoffLimit is the number of failures of pods of a Job that states no limit: Kubernetes' own default, which it would
-// not apply to a Job with a limit for each index.
+// defaultBackoffLimit is the number of failures of pods of a Job that states no limit: Kubernetes' own default, which
+// it would not apply to a Job with a limit for each index.
 const defaultBackoffLimit = 6
 
 // disruption is the policy for members that end early. Kubernetes counts each evicted member (preempted, drained, on a
@@ -41,8 +41,8 @@ type disruption struct {
 	failure failure
 }
 
-// gangMembers are the ReplicatedJobs of the job whose pods start together. Pods of groups that start one by one end one by one
-// too, and Kubernetes' own rules do for them.
+// gangMembers are the ReplicatedJobs of the job whose pods start together. Pods of groups that start one by one end one
+// by one too, and Kubernetes' own rules do for them.
 func (d *draft) gangMembers() []string {
 	var names []string
 	for _, g := range d.gangs {
@@ -97,8 +97,8 @@ func (d *draft) checkDisruption() field.ErrorList {
 		"needs a gang, and "+topology.AnnotationGang+" is off for this job")}
 }
 
-// withoutEffect returns notes about limits and fatal exit codes that have no effect: beside a policy of the runtime's own, which is retained.
-// They are no faults: a job may have run for long with them.
+// withoutEffect returns notes about limits and fatal exit codes that have no effect: beside a policy of the runtime's
+// own, which is retained. They are no faults: a job may have run for long with them.
 func (d *draft) withoutEffect(policy disruption) (notes []string) {
 	ranks, limits := d.newFailure(policy.members), policy.keeps
 	for _, replicated := range d.spec.ReplicatedJobs {

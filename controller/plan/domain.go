@@ -11,8 +11,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// channelClaim is the name of a pod's claim for its channel, the one in NVIDIA's examples: a runtime that wires a ComputeDomain
-// itself is noticed by it.
+// channelClaim is the name of a pod's claim for its channel, the one in NVIDIA's examples: a runtime that wires a
+// ComputeDomain itself is noticed by it.
 const channelClaim = "compute-domain-channel"
 
 // ComputeDomainKind is the kind with which NVIDIA's DRA driver connects nodes by NVLink.
@@ -41,8 +41,8 @@ func isChannel(template string) func(corev1.PodResourceClaim) bool {
 	}
 }
 
-// domain is the ComputeDomain of the job. It has no number of nodes: those that hold a channel are its nodes, and a number would
-// only hold up pods until as many are there.
+// domain is the ComputeDomain of the job. It has no number of nodes: those that hold a channel are its nodes, and a
+// number would only hold up pods until as many are there.
 func (d *draft) domain() *unstructured.Unstructured {
 	domain := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{

@@ -65,7 +65,8 @@ func (d *draft) newSpan(nodes int32) span {
 	return out
 }
 
-// stretch gives the world of an elastic job its span. All its pods are made, and those beyond the fewest wait until there is room.
+// stretch gives the world of an elastic job its span. All its pods are made, and those beyond the fewest wait until
+// there is room.
 func (d *draft) stretch() {
 	d.span = d.newSpan(d.world.Nodes)
 	if d.span.isElastic() {

@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// defaultMaxRestarts limits the restarts of a gang for which nothing else is configured: Kubernetes' own limit for the pods of a Job.
+// defaultMaxRestarts limits the restarts of a gang for which nothing else is configured: Kubernetes' own limit for the
+// pods of a Job.
 const defaultMaxRestarts = defaultBackoffLimit
 
 // The names of the rules in a JobSet's failure policy.
@@ -80,8 +81,9 @@ type answer struct {
 // to pods that a kubelet refuses. Evictions are not counted. A failure that no rule matches exceeds the Job's
 // backoffLimit of 0, or with replace is counted.
 //
-// A rule for exit codes also sees the pods that a Job deletes when it is suspended, and which end by a signal; the count for backoffLimit does not. So no
-// rule names exit codes unless some are fatal, and then the scheduler marks such pods.
+// A rule for exit codes also sees the pods that a Job deletes when it is suspended, and which end by a signal; the
+// count for backoffLimit does not. So no rule names exit codes unless some are fatal, and then the scheduler marks such
+// pods.
 func (f failure) answers(disruption string) []answer {
 	all := []answer{
 		{
@@ -122,7 +124,8 @@ func onCondition(
 	}
 }
 
-// anyExitCode matches all exit codes but success, which is never a failure and stands there because the list must not be empty.
+// anyExitCode matches all exit codes but success, which is never a failure and stands there because the list must not
+// be empty.
 func anyExitCode() *batchv1.PodFailurePolicyOnExitCodesRequirement {
 	return &batchv1.PodFailurePolicyOnExitCodesRequirement{
 		Operator: batchv1.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0},

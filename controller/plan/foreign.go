@@ -79,8 +79,9 @@ func lastPriorityClass(spec jobsetv1alpha2.JobSetSpec) string {
 	return name
 }
 
-// joinForeign puts the pods of a rendered JobSet into the group of another scheduler's, and returns that group; nil without
-// a policy. In the group are the pods that start together: upstream counts initializers too, and waits for them for ever.
+// joinForeign puts the pods of a rendered JobSet into the group of another scheduler's, and returns that group; nil
+// without a policy. In the group are the pods that start together: upstream counts initializers too, and waits for them
+// for ever.
 func (d *draft) joinForeign(spec *jobsetv1alpha2.JobSetSpec) (*unstructured.Unstructured, error) {
 	policy := foreignPolicy(d.runtime)
 	if policy == nil {
@@ -108,7 +109,8 @@ func (d *draft) joinForeign(spec *jobsetv1alpha2.JobSetSpec) (*unstructured.Unst
 	return Applicable(d.volcano(*policy.Volcano, count, requests, lastPriorityClass(*spec)))
 }
 
-// ForeignKind is the kind of the group that a JobSet's pods name for another gang scheduler; ok is false if they name none.
+// ForeignKind is the kind of the group that a JobSet's pods name for another gang scheduler; ok is false if they name
+// none.
 func ForeignKind(jobSet *jobsetv1alpha2.JobSet) (kind schema.GroupVersionKind, ok bool) {
 	for _, replicated := range jobSet.Spec.ReplicatedJobs {
 		pod := replicated.Template.Spec.Template
@@ -141,8 +143,8 @@ func (d *draft) requests(spec jobsetv1alpha2.JobSetSpec, members []string, late 
 	return total
 }
 
-// requesting is a pod as the API server will have it: a container that limits a resource and does not request it requests
-// its limit.
+// requesting is a pod as the API server will have it: a container that limits a resource and does not request it
+// requests its limit.
 func requesting(spec corev1.PodSpec) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *spec.DeepCopy()}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

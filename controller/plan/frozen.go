@@ -56,8 +56,8 @@ func DecisionsOf(jobSet *jobsetv1alpha2.JobSet) statev1alpha1.Decisions {
 	}
 }
 
-// secretSuffixOf reads the random end off the names of the Secrets that the pods of a JobSet mount; empty if they have fixed names, or
-// mount none of ours. Frameworks call the volume like the fixed part of the name.
+// secretSuffixOf reads the random end off the names of the Secrets that the pods of a JobSet mount; empty if they have
+// fixed names, or mount none of ours. Frameworks call the volume like the fixed part of the name.
 func secretSuffixOf(jobSet *jobsetv1alpha2.JobSet) string {
 	_, suffixes := framework.Suffixes()
 	for i := range jobSet.Spec.ReplicatedJobs {

@@ -11,8 +11,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// groupObjects returns the Workload of a job with groups, with one template for each, and their PodGroups. Where PodGroups are custom
-// resources there is no Workload, and the groups carry the finalizer that Kubernetes gives its own.
+// groupObjects returns the Workload of a job with groups, with one template for each, and their PodGroups. Where
+// PodGroups are custom resources there is no Workload, and the groups carry the finalizer that Kubernetes gives its
+// own.
 func (d *draft) groupObjects(options Options) (*schedulingv1beta1.Workload, []*schedulingv1beta1.PodGroup) {
 	workload := &schedulingv1beta1.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: options.GangAPI.Version().String(), Kind: "Workload"},
@@ -88,8 +89,8 @@ func (g *gang) podGroupTemplate(options Options) schedulingv1beta1.PodGroupTempl
 	return template
 }
 
-// nodeLabel is the required topology where it is the key of a node label: the native field does not know the names of levels. A
-// runtime's constraint is always one.
+// nodeLabel is the required topology where it is the key of a node label: the native field does not know the names of
+// levels. A runtime's constraint is always one.
 func (g *gang) nodeLabel() string {
 	required := g.annotations[topology.AnnotationRequiredTopology]
 	if strings.Contains(required, "/") || required == constraintOf(g.rules) {

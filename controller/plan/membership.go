@@ -35,8 +35,8 @@ func membership(spec jobsetv1alpha2.JobSetSpec) []string {
 	return members
 }
 
-// lateAmong are the members that start once other members are ready (an MPI launcher): they belong to the gang but cannot be
-// counted before it runs.
+// lateAmong are the members that start once other members are ready (an MPI launcher): they belong to the gang but
+// cannot be counted before it runs.
 func lateAmong(spec jobsetv1alpha2.JobSetSpec, members []string) []string {
 	var late []string
 	for _, name := range members {

@@ -24,8 +24,8 @@ const (
 // maxClique is the largest number of nodes of one IMEX domain, and so of one clique: a rack of NVL72 has 18 trays.
 const maxClique = 18
 
-// wantsNVLink returns the job's wish for NVLink across nodes: required, preferred, or none. A preference has no effect where no
-// driver makes channels.
+// wantsNVLink returns the job's wish for NVLink across nodes: required, preferred, or none. A preference has no effect
+// where no driver makes channels.
 func (d *draft) wantsNVLink(options Options) string {
 	switch value := d.jobWish(topology.AnnotationMNNVL); {
 	case value == mnnvlRequired:

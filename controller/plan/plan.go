@@ -68,7 +68,8 @@ type Plan struct {
 	PodGroups []*schedulingv1beta1.PodGroup
 	// Claims are those that the pods of the groups share by name, where the API server shares no claims.
 	Claims []SharedClaim
-	// ComputeDomain connects the nodes of the pods that train by NVLink; nil for a job that does not. It outlives those pods.
+	// ComputeDomain connects the nodes of the pods that train by NVLink; nil for a job that does not. It outlives those
+	// pods.
 	ComputeDomain *unstructured.Unstructured
 	// ForeignGroup is the PodGroup of another gang scheduler (Coscheduling, Volcano), if the runtime has its policy;
 	// else nil.
@@ -137,7 +138,8 @@ func NewDraft(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) *
 // Faults returns the faults of the job; empty if Render would render it.
 func (d *Draft) Faults() field.ErrorList { return d.refusal.Faults }
 
-// Render returns the plan. It completes the draft in place, so a draft is rendered once. The error is a RefusalError for a job with faults.
+// Render returns the plan. It completes the draft in place, so a draft is rendered once. The error is a RefusalError
+// for a job with faults.
 func (d *Draft) Render() (Plan, error) {
 	if len(d.refusal.Faults) > 0 {
 		return Plan{}, &d.refusal

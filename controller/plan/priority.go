@@ -12,8 +12,8 @@ func NamedPriorityClass(job *trainerv1alpha1.TrainJob, runtime Runtime) string {
 	return d.jobWish(topology.AnnotationPriorityClass)
 }
 
-// prioritize gives all pods of the job the class that it names. Its gangs take theirs from their pods, since the API server wants both
-// to be the same; so do groups of other schedulers.
+// prioritize gives all pods of the job the class that it names. Its gangs take theirs from their pods, since the API
+// server wants both to be the same; so do groups of other schedulers.
 func (d *draft) prioritize() {
 	class := d.jobWish(topology.AnnotationPriorityClass)
 	if class == "" {

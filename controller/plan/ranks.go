@@ -24,8 +24,8 @@ func Ranks(spec jobsetv1alpha2.JobSetSpec) int32 {
 	return out
 }
 
-// Awaited returns the ReplicatedJobs that must be ready or complete before the named one starts, directly or through others; a job
-// awaited in both ways must be complete.
+// Awaited returns the ReplicatedJobs that must be ready or complete before the named one starts, directly or through
+// others; a job awaited in both ways must be complete.
 func Awaited(spec jobsetv1alpha2.JobSetSpec, name string) map[string]jobsetv1alpha2.DependsOnStatus {
 	out := map[string]jobsetv1alpha2.DependsOnStatus{}
 	for awaited, how := range awaitedBy(spec, name) {

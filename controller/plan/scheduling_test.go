@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// A Job's own scheduling beside the runtime's would put its pods into two groups. There is no golden case of it because upstream's
-// Kubernetes does not know the field.
+// A Job's own scheduling beside the runtime's would put its pods into two groups. There is no golden case of it because
+// upstream's Kubernetes does not know the field.
 func TestScheduling_JobBesideRuntimeIsRefused(t *testing.T) {
 	job, rt, options := readCase(t, "torch-scheduling-whole")
 	rt.Spec.Template.Spec.ReplicatedJobs[0].Template.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{}

@@ -13,7 +13,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// SharedClaim is a ResourceClaim that the pods of a group share by its name, where the API server does not share one for them.
+// SharedClaim is a ResourceClaim that the pods of a group share by its name, where the API server does not share one
+// for them.
 type SharedClaim struct {
 	// Name is the claim's, in the job's namespace.
 	Name string
@@ -26,8 +27,8 @@ type SharedClaim struct {
 // sharesByName reports whether claims that a group shares become ordinary ones, which pods name.
 func (o Options) sharesByName() bool { return !o.KeepsClaims && o.GangAPI == gangapi.Resources }
 
-// checkSharers refuses to share claims by name among more pods than one claim can be reserved for. A claim that Kubernetes' own PodGroup
-// shares is reserved for the group, however large it is.
+// checkSharers refuses to share claims by name among more pods than one claim can be reserved for. A claim that
+// Kubernetes' own PodGroup shares is reserved for the group, however large it is.
 func (g *gang) checkSharers(pods int32) field.ErrorList {
 	if pods <= resourcev1.ResourceClaimReservedForMaxSize {
 		return nil
@@ -63,8 +64,8 @@ func (d *draft) sharers(g *gang) int32 {
 	return pods
 }
 
-// shareByName has the members' pods name the claims that their group shares, and returns these. A claim that the runtime names is
-// there already.
+// shareByName has the members' pods name the claims that their group shares, and returns these. A claim that the
+// runtime names is there already.
 func (g *gang) shareByName(spec *jobsetv1alpha2.JobSetSpec) []SharedClaim {
 	var claims []SharedClaim
 	for _, shared := range g.rules.ResourceClaims {

@@ -78,8 +78,9 @@ func TestShippedRuntimes_RenderAsGangs(t *testing.T) {
 	}
 }
 
-// TestShippedRuntimes_GPUVariants holds each runtime for GPUs against the one without: it is that, with one GPU for each node, so that the two do not drift
-// apart. pytorch-distributed-gpu is the one of torch-distributed, with the number of nodes of its guide, and torchtune's have two.
+// TestShippedRuntimes_GPUVariants holds each runtime for GPUs against the one without: it is that, with one GPU for
+// each node, so that the two do not drift apart. pytorch-distributed-gpu is the one of torch-distributed, with the
+// number of nodes of its guide, and torchtune's have two.
 func TestShippedRuntimes_GPUVariants(t *testing.T) {
 	const folder = "../../manifests/chart/runtimes/"
 	variants := map[string]string{"torch-distributed": "pytorch-distributed-gpu"}

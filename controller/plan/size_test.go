@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// Three jobs of 2^31-1 times 2^31-1 pods are less than nothing in 64 bits. The hostfile of such a job took all memory of the webhook, before
-// anything was refused.
+// Three jobs of 2^31-1 times 2^31-1 pods are less than nothing in 64 bits. The hostfile of such a job took all memory
+// of the webhook, before anything was refused.
 func TestNew_SizesThatWrapAreRefused(t *testing.T) {
 	job, runtime, options := readCase(t, "torch-gang")
 	jobs := &runtime.Spec.Template.Spec.ReplicatedJobs

@@ -14,7 +14,8 @@ import (
 const (
 	// tpuResource is the extended resource of TPU chips.
 	tpuResource corev1.ResourceName = "google.com/tpu"
-	// computeClass is the node selector of GKE's ComputeClasses, which state the shape of the node pools that it creates.
+	// computeClass is the node selector of GKE's ComputeClasses, which state the shape of the node pools that it
+	// creates.
 	computeClass = "cloud.google.com/compute-class"
 	// tpuBlock is the level whose domains hold all cubes that optical switches can join.
 	tpuBlock = "cloud.google.com/gce-topology-block"
@@ -53,9 +54,9 @@ func chipsOf(pod corev1.PodSpec) int64 {
 	return chips
 }
 
-// tpuSlice returns the slice that the trainer's pods ask for: a dynamic one by annotation, else by node selector a node pool that is one slice.
-// A ComputeClass or several slices without a shape get node pools as large as their Jobs. It is nil for other pods, and for slices of one host,
-// which need no placement. The fault names a shape that no slice has.
+// tpuSlice returns the slice that the trainer's pods ask for: a dynamic one by annotation, else by node selector a node
+// pool that is one slice. A ComputeClass or several slices without a shape get node pools as large as their Jobs. It is
+// nil for other pods, and for slices of one host, which need no placement. The fault names a shape that no slice has.
 func (d *draft) tpuSlice() (*tpuSlice, *field.Error) {
 	first := d.firstTrainer()
 	if first < 0 {
@@ -141,7 +142,8 @@ func (d *draft) wishSlice(g *gang, members []member) {
 // trainers is the name of the ReplicatedJob that counts as the trainer.
 func (d *draft) trainers() string { return d.spec.ReplicatedJobs[d.firstTrainer()].Name }
 
-// checkSlices refuses nodes that slices would not be filled with. A job of one slice that has too few or too many is left to GKE's own webhook, and warned.
+// checkSlices refuses nodes that slices would not be filled with. A job of one slice that has too few or too many is
+// left to GKE's own webhook, and warned.
 func (d *draft) checkSlices() field.ErrorList {
 	if d.sliceFault != nil {
 		return field.ErrorList{d.sliceFault}

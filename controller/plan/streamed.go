@@ -11,7 +11,8 @@ import (
 // cacheScheme is that of datasets that a service streams: there are no files to be mounted.
 const cacheScheme = "cache://"
 
-// cacheVariables are the variables without which Kubeflow's initializer of a cache exits with an error, in Kubeflow Trainer 2.3.
+// cacheVariables are the variables without which Kubeflow's initializer of a cache exits with an error, in Kubeflow
+// Trainer 2.3.
 func cacheVariables() []string {
 	return []string{"METADATA_LOC", "IAM_ROLE", "CACHE_IMAGE", "TRAIN_JOB_NAME"}
 }

@@ -29,8 +29,8 @@ func (d *draft) sweepLabels() map[string]string {
 	return map[string]string{topology.LabelSweep: name}
 }
 
-// checkSweep refuses a limit that would hold no job, and one for a job of several gangs: each of them would take a turn, and a job with one running gang
-// could wait for ever for the turn of another one.
+// checkSweep refuses a limit that would hold no job, and one for a job of several gangs: each of them would take a
+// turn, and a job with one running gang could wait for ever for the turn of another one.
 func (d *draft) checkSweep() field.ErrorList {
 	if d.job.Annotations[topology.AnnotationSweepParallelism] != "" && d.job.Labels[topology.LabelSweep] == "" {
 		return field.ErrorList{field.Required(field.NewPath("metadata", "labels").Key(topology.LabelSweep),

@@ -16,8 +16,8 @@ import (
 const (
 	// MetricCheckpoint is the metric with the time of a trainer's last checkpoint: seconds since 1970.
 	MetricCheckpoint = "checkpoint_unix_seconds"
-	// clocksApart is the time by which a trainer's clock may be ahead of itself between two readings of one report, and of the
-	// controller's.
+	// clocksApart is the time by which a trainer's clock may be ahead of itself between two readings of one report, and
+	// of the controller's.
 	clocksApart = time.Minute
 	// Reported ends move with every report. One that moves by less than a twentieth of the remaining time, or by less
 	// than half a minute, is the same: no plan is finer, and each change is a write.
@@ -68,7 +68,8 @@ func Deadline(job *trainerv1alpha1.TrainJob) time.Time {
 	return ActiveSince(job).Add(time.Duration(min(seconds, longestDeadline)) * time.Second)
 }
 
-// expectedEnd is the earlier of the job's deadline and of the end that its trainer's reports lead to expect; zero without either.
+// expectedEnd is the earlier of the job's deadline and of the end that its trainer's reports lead to expect; zero
+// without either.
 func expectedEnd(job *trainerv1alpha1.TrainJob, reported time.Time) time.Time {
 	deadline := Deadline(job)
 	if deadline.IsZero() || !reported.IsZero() && reported.Before(deadline) {
@@ -91,7 +92,8 @@ func lastCheckpoint(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	case saved.After(now.Add(clocksApart)):
 		return time.Time{}
 	case saved.After(now):
-		// The trainer's clock is a little ahead. The beginning of the minute does not move, or each look would write the PodGroup again.
+		// The trainer's clock is a little ahead. The beginning of the minute does not move, or each look would write
+		// the PodGroup again.
 		saved = now.Truncate(time.Minute)
 	}
 	if start := ActiveSince(job); saved.Before(start) {
@@ -100,7 +102,8 @@ func lastCheckpoint(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	return saved
 }
 
-// reportedCheckpoint returns the instant of a report's checkpoint metric; zero if it has none, or one that is no instant.
+// reportedCheckpoint returns the instant of a report's checkpoint metric; zero if it has none, or one that is no
+// instant.
 func reportedCheckpoint(report *trainerv1alpha1.TrainerStatus) time.Time {
 	if report == nil {
 		return time.Time{}

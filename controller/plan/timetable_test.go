@@ -139,7 +139,8 @@ func TestSameEnd_Tolerance(t *testing.T) {
 	}
 }
 
-// A job waits since its creation, or since admission wrote that its owner resumed it; nothing makes it older than it is.
+// A job waits since its creation, or since admission wrote that its owner resumed it; nothing makes it older than it
+// is.
 func TestQueuedAt(t *testing.T) {
 	for name, c := range map[string]struct{ written, want string }{
 		"since its creation":     {"", "2026-11-21T10:00:00Z"},
@@ -202,8 +203,8 @@ func TestSameTimetable(t *testing.T) {
 	}
 }
 
-// Keys that the controller writes on TrainJobs have another prefix than users' keys: an earlier release refuses a TrainJob with a key of that
-// prefix that it does not know.
+// Keys that the controller writes on TrainJobs have another prefix than users' keys: an earlier release refuses a
+// TrainJob with a key of that prefix that it does not know.
 func TestAnnotations_EarlierReleasesTakeWhatIsWrittenOnJobs(t *testing.T) {
 	for _, line := range plan.Annotations() {
 		if line.Controller && slices.Contains(line.On, "TrainJob") && strings.HasPrefix(line.Key, "lockstep.dev/") {

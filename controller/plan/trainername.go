@@ -8,9 +8,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// addressed returns patches in the names of the runtime's containers. Kubeflow's guide to runtime patches calls the container that
-// trains "trainer", and all shipped runtimes call it "node". It is meant where the ReplicatedJob trains and has no container
-// of that name; a patch of both names is refused. The patches in spec do not change.
+// addressed returns patches in the names of the runtime's containers. Kubeflow's guide to runtime patches calls the
+// container that trains "trainer", and all shipped runtimes call it "node". It is meant where the ReplicatedJob trains
+// and has no container of that name; a patch of both names is refused. The patches in spec do not change.
 func addressed(
 	patches []trainerv1alpha1.RuntimePatch, runtime jobsetv1alpha2.JobSetSpec,
 ) []trainerv1alpha1.RuntimePatch {

@@ -12,9 +12,9 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// Uncounted returns a fault if a job that Kueue queues has resources of its runtime that Kueue would not count. Kueue 0.19 counts
-// resourcesPerNode in the place of the runtime's resources, as Kubeflow Trainer 2.2 did, and pods have both: a job with
-// requests of CPUs on a runtime with two GPUs would run on two GPUs and use none of its quota.
+// Uncounted returns a fault if a job that Kueue queues has resources of its runtime that Kueue would not count. Kueue
+// 0.19 counts resourcesPerNode in the place of the runtime's resources, as Kubeflow Trainer 2.2 did, and pods have
+// both: a job with requests of CPUs on a runtime with two GPUs would run on two GPUs and use none of its quota.
 func Uncounted(job *trainerv1alpha1.TrainJob, runtime Runtime) *field.Error {
 	queue, want := job.Labels[KueueQueueLabel], trainerOf(job).ResourcesPerNode
 	if queue == "" || want == nil || runtime.Spec.MLPolicy == nil {

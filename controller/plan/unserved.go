@@ -14,9 +14,9 @@ import (
 // prefix is that of all annotations that are Lockstep's own.
 const prefix = "lockstep.dev/"
 
-// checkUnserved refuses requests without effect: an annotation that does not exist, resources that were to be filled in and were not, and a hard
-// wish that gets lost with the gang off or at a scheduler that cannot read it. A job that started without would be in a place that its owner
-// ruled out, without a report.
+// checkUnserved refuses requests without effect: an annotation that does not exist, resources that were to be filled in
+// and were not, and a hard wish that gets lost with the gang off or at a scheduler that cannot read it. A job that
+// started without would be in a place that its owner ruled out, without a report.
 func (d *draft) checkUnserved(options Options) field.ErrorList {
 	faults := append(d.checkKeys(), d.checkFilled()...)
 	slices.SortFunc(faults, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
@@ -42,8 +42,8 @@ func (d *draft) checkUnserved(options Options) field.ErrorList {
 	return append(faults, d.checkNative(options)...)
 }
 
-// checkNative refuses a gang for the stock scheduler where that reads no PodGroups, and a runtime's constraint where the API server drops the
-// field that it reads.
+// checkNative refuses a gang for the stock scheduler where that reads no PodGroups, and a runtime's constraint where
+// the API server drops the field that it reads.
 func (d *draft) checkNative(options Options) field.ErrorList {
 	var faults field.ErrorList
 	if len(d.gangs) > 0 && d.scheduler() == "" && options.GangAPI == gangapi.Resources {

@@ -50,7 +50,8 @@ func statusDifferences() []intended {
 	}
 }
 
-// sliceDifferences are those of trainers that are several Jobs, one for each slice. Upstream's webhook lets none in (#2318, #3408 is open).
+// sliceDifferences are those of trainers that are several Jobs, one for each slice. Upstream's webhook lets none in
+// (#2318, #3408 is open).
 func sliceDifferences() []intended {
 	const (
 		node   = `JobSet\.spec\.replicatedJobs\[node\]`

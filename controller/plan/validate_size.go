@@ -12,8 +12,8 @@ const (
 	// maxPods is the largest number of pods of a job. Hostfiles and announcements are written pod by pod, and a gang is
 	// counted in 32 bits: without a bound, one TrainJob takes all of the controller's memory.
 	maxPods = 100_000
-	// maxLate is the largest number of late members of a gang, and maxAnnounced that of bytes of the announcement of all of
-	// them: the API server takes 256 KiB of annotations, and the others need some of it.
+	// maxLate is the largest number of late members of a gang, and maxAnnounced that of bytes of the announcement of
+	// all of them: the API server takes 256 KiB of annotations, and the others need some of it.
 	maxLate, maxAnnounced = 900, 240 << 10
 )
 

@@ -49,8 +49,8 @@ func (d *draft) wantsGang(options Options) bool {
 }
 
 // wishes are the scheduling annotations of a gang: the runtime's, overridden by its JobSet template's, by its members'
-// pod templates' and by the TrainJob's. Members must not contradict each other, nor the constraint of the runtime's scheduling,
-// which stands where theirs stand.
+// pod templates' and by the TrainJob's. Members must not contradict each other, nor the constraint of the runtime's
+// scheduling, which stands where theirs stand.
 func (d *draft) wishes(
 	members []member, rules trainerv1alpha1.GroupScheduling,
 ) (map[string]string, field.ErrorList) {
@@ -82,8 +82,8 @@ func (d *draft) wishes(
 	return wishes, append(faults, checkWishes(wishes)...)
 }
 
-// contradiction is the fault of pod templates that require another topology than the constraint of their group; nil if they
-// require none.
+// contradiction is the fault of pod templates that require another topology than the constraint of their group; nil if
+// they require none.
 func contradiction(constraint, value string) *field.Error {
 	if value == "" || value == constraint {
 		return nil

@@ -15,8 +15,8 @@ import (
 // forgotten first.
 const Remembered = 32_768
 
-// Rate limits how often something may happen: Burst times at once, and PerSecond from then on. PerSecond is above 0; a Burst below 1
-// is 1.
+// Rate limits how often something may happen: Burst times at once, and PerSecond from then on. PerSecond is above 0; a
+// Burst below 1 is 1.
 type Rate struct {
 	PerSecond float32
 	Burst     int

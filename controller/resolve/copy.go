@@ -27,8 +27,8 @@ const (
 // CopyName is the name of the ConfigMap with the copy of a job's runtime.
 func CopyName(job *trainerv1alpha1.TrainJob) string { return job.Name + copySuffix }
 
-// Copy returns the ConfigMap that shows users the frozen runtime of their job, and that an earlier version of the controller
-// continues with. This version does not read it while frozen state exists.
+// Copy returns the ConfigMap that shows users the frozen runtime of their job, and that an earlier version of the
+// controller continues with. This version does not read it while frozen state exists.
 func Copy(job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob) (*corev1.ConfigMap, error) {
 	content, err := yaml.JSONToYAML(state.Spec.Runtime.Raw)
 	if err != nil {
@@ -41,15 +41,16 @@ func Copy(job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob) (*
 	}, nil
 }
 
-// adopt reconstructs the decisions and the runtime of a job that was rendered and has no frozen state: an earlier version or another
-// controller rendered it, or the state was lost. The copy of the runtime is used if a controller of Lockstep's must have made it. The
-// JobSet shows the decisions; one that waits and has no such copy is another controller's, and shows none. Without a JobSet there
-// is nothing to adopt, and ok is false.
+// adopt reconstructs the decisions and the runtime of a job that was rendered and has no frozen state: an earlier
+// version or another controller rendered it, or the state was lost. The copy of the runtime is used if a controller of
+// Lockstep's must have made it. The JobSet shows the decisions; one that waits and has no such copy is another
+// controller's, and shows none. Without a JobSet there is nothing to adopt, and ok is false.
 //
-// Tenants may write ConfigMaps. Every version of the controller makes the copy before the JobSet, and immutable, and this one
-// freezes a job before either. A tenant can neither create a JobSet of the job nor delete frozen state; a copy that he makes for
-// a job which an earlier version has rendered is younger than the JobSet, and only controllers of TrainJobs may write that it
-// belongs to the job (policy trainjobowners.lockstep.dev). Kubeflow Trainer's copies are mutable, so they are not adopted.
+// Tenants may write ConfigMaps. Every version of the controller makes the copy before the JobSet, and immutable, and
+// this one freezes a job before either. A tenant can neither create a JobSet of the job nor delete frozen state; a copy
+// that he makes for a job which an earlier version has rendered is younger than the JobSet, and only controllers of
+// TrainJobs may write that it belongs to the job (policy trainjobowners.lockstep.dev). Kubeflow Trainer's copies are
+// mutable, so they are not adopted.
 func (r *Resolver) adopt(
 	ctx context.Context,
 	job *trainerv1alpha1.TrainJob,

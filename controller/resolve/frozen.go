@@ -19,8 +19,9 @@ import (
 
 var errNoUID = errors.New("the TrainJob has no UID")
 
-// FrozenKey names the frozen state of a job: the job's UID, in the controller's namespace. Users have no verb there, and an
-// earlier job of the same name has another UID, so an object under this key belongs to the job and was written by the controller.
+// FrozenKey names the frozen state of a job: the job's UID, in the controller's namespace. Users have no verb there,
+// and an earlier job of the same name has another UID, so an object under this key belongs to the job and was written
+// by the controller.
 func (r *Resolver) FrozenKey(job *trainerv1alpha1.TrainJob) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.namespace, Name: string(job.UID)}
 }
@@ -59,8 +60,8 @@ func (r *Resolver) Freeze(
 	}, nil
 }
 
-// frozen reads the job's frozen state; ok is false if there is none. A miss in the cache is confirmed live: a cache that lags
-// would let the job start with today's runtime.
+// frozen reads the job's frozen state; ok is false if there is none. A miss in the cache is confirmed live: a cache
+// that lags would let the job start with today's runtime.
 func (r *Resolver) frozen(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, ref Reference,
 ) (result Found, ok bool, err error) {
@@ -94,7 +95,8 @@ func (r *Resolver) frozen(
 	return result, true, nil
 }
 
-// parse decodes a runtime from JSON or YAML and checks that it is the one that ref names. Jobs of one runtime share the result.
+// parse decodes a runtime from JSON or YAML and checks that it is the one that ref names. Jobs of one runtime share the
+// result.
 func (r *Resolver) parse(content []byte, ref Reference) (Found, error) {
 	digest := sha256.Sum256(content)
 	if parsed, known := r.runtimes.Get(digest); known {

@@ -17,7 +17,8 @@ import (
 const (
 	// remembered bounds the number of parsed runtimes in memory.
 	remembered = 512
-	// largest is the size of the text of a runtime that is retained parsed, in bytes. Those of usual size take some KiB.
+	// largest is the size of the text of a runtime that is retained parsed, in bytes. Those of usual size take some
+	// KiB.
 	largest = 256 << 10
 )
 
@@ -31,8 +32,8 @@ type Resolver struct {
 	runtimes *lru.Cache
 }
 
-// New returns a Resolver that reads runtimes, JobSets and frozen state from cache, and asks live where that does not answer.
-// Frozen state is in namespace.
+// New returns a Resolver that reads runtimes, JobSets and frozen state from cache, and asks live where that does not
+// answer. Frozen state is in namespace.
 func New(cache, live client.Reader, namespace string) *Resolver {
 	return &Resolver{cache: cache, live: live, namespace: namespace, runtimes: lru.New(remembered)}
 }
@@ -45,7 +46,8 @@ type Found struct {
 	Deprecated bool
 	// Frozen is the state that Runtime was read from; nil for a job without frozen state.
 	Frozen *statev1alpha1.FrozenTrainJob
-	// Decisions are those of the job's first rendering; nil for a job that this controller never rendered and whose pods do not exist.
+	// Decisions are those of the job's first rendering; nil for a job that this controller never rendered and whose
+	// pods do not exist.
 	Decisions *statev1alpha1.Decisions
 	// Adopted is set if the job has a JobSet and no frozen state: an earlier version or another controller has rendered
 	// it.
@@ -69,8 +71,9 @@ func (f Found) is(ref Reference) bool {
 	return f.Runtime.Kind == ref.Kind && f.Runtime.Name == ref.Key.Name
 }
 
-// Find returns the runtime by which a job is validated and rendered: the frozen one; else, for a job with a JobSet, the copy that
-// a controller made; else the runtime in the cluster. The error is ErrMissing, ErrUnknown, ErrFrozen or one of the API server's.
+// Find returns the runtime by which a job is validated and rendered: the frozen one; else, for a job with a JobSet, the
+// copy that a controller made; else the runtime in the cluster. The error is ErrMissing, ErrUnknown, ErrFrozen or one
+// of the API server's.
 func (r *Resolver) Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
 	ref, err := known(job)
 	if err != nil {
@@ -85,8 +88,8 @@ func (r *Resolver) Find(ctx context.Context, job *trainerv1alpha1.TrainJob) (Fou
 	return r.Current(ctx, job)
 }
 
-// Current returns the runtime in the cluster, by which a job is validated when it is created. The error is as of Find, but for
-// ErrFrozen.
+// Current returns the runtime in the cluster, by which a job is validated when it is created. The error is as of Find,
+// but for ErrFrozen.
 func (r *Resolver) Current(ctx context.Context, job *trainerv1alpha1.TrainJob) (Found, error) {
 	ref, err := known(job)
 	if err != nil {

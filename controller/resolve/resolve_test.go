@@ -188,7 +188,8 @@ func stateOf(uid string, state *statev1alpha1.FrozenTrainJob) *statev1alpha1.Fro
 	return state
 }
 
-// A job retains the runtime that was frozen, whatever its runtime says today, and although the cache does not have it yet.
+// A job retains the runtime that was frozen, whatever its runtime says today, and although the cache does not have it
+// yet.
 func TestFind_FrozenRuntimeWins(t *testing.T) {
 	live := cluster(t, torch(2), frozen(t, torch(7)))
 	for name, reads := range map[string]client.Client{"cache": live, "cache that lags": cluster(t, torch(2))} {

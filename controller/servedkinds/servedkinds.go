@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Discovery lists the resources of a version, such as group/v1. It must ask the API server each time: kinds are installed and removed.
+// Discovery lists the resources of a version, such as group/v1. It must ask the API server each time: kinds are
+// installed and removed.
 type Discovery interface {
 	ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error)
 }

@@ -14,8 +14,8 @@ const (
 	wordLimit  = 128
 )
 
-// lastFailure returns the latest failure that a scheduler reports of the groups, nil if none is later than the one that is known. A report that another
-// version of the scheduler writes otherwise is left out.
+// lastFailure returns the latest failure that a scheduler reports of the groups, nil if none is later than the one that
+// is known. A report that another version of the scheduler writes otherwise is left out.
 func lastFailure(groups []schedulingv1beta1.PodGroup, known *trainerv1alpha1.RankFailure) *trainerv1alpha1.RankFailure {
 	var last *trainerv1alpha1.RankFailure
 	for i := range groups {

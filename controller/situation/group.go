@@ -39,8 +39,8 @@ type groupStanding struct {
 	queue   *trainerv1alpha1.QueueStatus
 }
 
-// unplacedOf returns the standings of the job's groups that have no nodes. Groups that the cache does not show yet count
-// as one. placedAt is the time at which the job last had nodes.
+// unplacedOf returns the standings of the job's groups that have no nodes. Groups that the cache does not show yet
+// count as one. placedAt is the time at which the job last had nodes.
 func unplacedOf(
 	groups []schedulingv1beta1.PodGroup, jobSet *jobsetv1alpha2.JobSet, placedAt metav1.Time,
 ) []groupStanding {
@@ -77,8 +77,8 @@ func waitingOf(unplaced []groupStanding, jobSet *jobsetv1alpha2.JobSet) []groupS
 	return out
 }
 
-// lastOf returns the waiting group at the last position of the queue, on which the start of its job depends; of groups without a
-// position, the first one.
+// lastOf returns the waiting group at the last position of the queue, on which the start of its job depends; of groups
+// without a position, the first one.
 func lastOf(waiting []groupStanding) groupStanding {
 	return slices.MaxFunc(waiting, func(a, b groupStanding) int { return cmp.Compare(a.position(), b.position()) })
 }
@@ -141,8 +141,8 @@ func queueOf(text string) *trainerv1alpha1.QueueStatus {
 	return out
 }
 
-// placementOf returns the place of groups that all have their nodes, and its text; nil if our scheduler has not reported it
-// for one of them.
+// placementOf returns the place of groups that all have their nodes, and its text; nil if our scheduler has not
+// reported it for one of them.
 func placementOf(groups []schedulingv1beta1.PodGroup) (*trainerv1alpha1.Placement, string) {
 	var out *trainerv1alpha1.Placement
 	var domains, texts []string

@@ -77,8 +77,8 @@ type podless struct {
 	job string
 }
 
-// podlessOf returns why a group has no pods; nil if it has some, or if the JobSet does not know the group. An empty name stands for all
-// groups of the JobSet.
+// podlessOf returns why a group has no pods; nil if it has some, or if the JobSet does not know the group. An empty
+// name stands for all groups of the JobSet.
 func podlessOf(jobSet *jobsetv1alpha2.JobSet, group string) *podless {
 	out := &podless{}
 	for i := range jobSet.Spec.ReplicatedJobs {

@@ -232,8 +232,8 @@ func (k Known) areReady() bool {
 	return k.JobSet != nil && len(plan.Trainers(k.JobSet.Spec)) > 0 && len(k.notReady()) == 0
 }
 
-// notReady are the jobs that train and are not ready yet, after those that run before them: "node 0 of 1". None if all that train
-// are ready.
+// notReady are the jobs that train and are not ready yet, after those that run before them: "node 0 of 1". None if all
+// that train are ready.
 func (k Known) notReady() []string {
 	jobSet := k.JobSet
 	trains := plan.Trainers(jobSet.Spec)

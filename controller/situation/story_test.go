@@ -24,7 +24,8 @@ type story struct {
 	lines []string
 }
 
-// newStory begins with a gang of four pods that its owner has not suspended, and that the scheduler has not reported on.
+// newStory begins with a gang of four pods that its owner has not suspended, and that the scheduler has not reported
+// on.
 func newStory() *story {
 	jobSet := &jobsetv1alpha2.JobSet{}
 	node := jobsetv1alpha2.ReplicatedJob{Name: "node", Replicas: 1}

@@ -17,7 +17,8 @@ type Work struct {
 	About string
 	// On returns the training on so many devices.
 	On func(devices int64) Training
-	// Nodes and PerNode are the numbers of nodes and of devices on each that are decided already; 0 for those that are not.
+	// Nodes and PerNode are the numbers of nodes and of devices on each that are decided already; 0 for those that are
+	// not.
 	Nodes, PerNode int64
 	// MostNodes, LeastDevices and MostDevices bound the choice; 0 for no bound. Bound names the source of the upper
 	// ones, as the end of a sentence.
@@ -35,7 +36,8 @@ type Work struct {
 type Choice struct {
 	Resource       corev1.ResourceName
 	Nodes, PerNode int64
-	// PinKey and PinValue are the node label that the pods need because GPUs of the same resource on other nodes are too small; empty if none are.
+	// PinKey and PinValue are the node label that the pods need because GPUs of the same resource on other nodes are
+	// too small; empty if none are.
 	PinKey, PinValue string
 	// Words is the arithmetic, a sentence.
 	Words string
@@ -96,7 +98,8 @@ func admitted(work Work, nodes []Node) []Node {
 	return out
 }
 
-// smallest returns the smallest candidate of a kind that fits, and the one that lacks least if none does; nil if the kind has none.
+// smallest returns the smallest candidate of a kind that fits, and the one that lacks least if none does; nil if the
+// kind has none.
 func (w Work) smallest(offered offer) (fits, nearest *candidate) {
 	for _, shape := range w.shapes(offered) {
 		tried := candidate{offer: offered, count: shape[0], per: shape[1]}
@@ -167,7 +170,8 @@ func (c candidate) before(other candidate) bool {
 	}
 }
 
-// choice returns the candidate as the choice. all are the kinds of the whole fleet: a node that is closed now may be open when the pods are made.
+// choice returns the candidate as the choice. all are the kinds of the whole fleet: a node that is closed now may be
+// open when the pods are made.
 func (c candidate) choice(work Work, all []offer) Choice {
 	out := Choice{Resource: c.resource, Nodes: c.count, PerNode: c.per, Words: c.words(work)}
 	for _, other := range all {

@@ -169,7 +169,8 @@ func TestChoose_SmallestThatFits(t *testing.T) {
 	}
 }
 
-// More devices never need more memory each, once sharded: otherwise the smallest number that fits would not be found by counting up.
+// More devices never need more memory each, once sharded: otherwise the smallest number that fits would not be found by
+// counting up.
 func TestTraining_MoreDevicesNeedLess(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"llama3_2/1B", "llama3_2/3B", "qwen2_5/1.5B", "llama3_3/70B"} {

@@ -1,7 +1,9 @@
 package sizing
 
-// Known returns the model of that name, as torchtune's configurations call it. Sizes are those of the published checkpoints' config.json, numbers of parameters
-// those of their safetensors index (huggingface.co/meta-llama/Llama-3.2-1B and -3B, Llama-3.1-8B, Llama-3.3-70B-Instruct, Llama-3.1-405B, Qwen/Qwen2.5-1.5B).
+// Known returns the model of that name, as torchtune's configurations call it. Sizes are those of the published
+// checkpoints' config.json, numbers of parameters those of their safetensors index
+// (huggingface.co/meta-llama/Llama-3.2-1B and -3B, Llama-3.1-8B, Llama-3.3-70B-Instruct, Llama-3.1-405B,
+// Qwen/Qwen2.5-1.5B).
 func Known(name string) (Model, bool) {
 	model, ok := map[string]Model{
 		"llama3_2/1B": {

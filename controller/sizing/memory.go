@@ -40,8 +40,9 @@ func estimate(peak string, parts ...[]Term) Estimate {
 	return out
 }
 
-// held returns the memory that is taken all the time: 16 bytes for each trained parameter with Adam in mixed precision, gradients included (Rajbhandari et al.,
-// arXiv 1910.02054, section 3.1), divided among the devices by a stage of ZeRO (section 5).
+// held returns the memory that is taken all the time: 16 bytes for each trained parameter with Adam in mixed precision,
+// gradients included (Rajbhandari et al., arXiv 1910.02054, section 3.1), divided among the devices by a stage of ZeRO
+// (section 5).
 func (t Training) held(devices int64) []Term {
 	out := []Term{
 		{"weights", t.part(t.weights(), ShardAll, devices)},
@@ -82,8 +83,8 @@ func (t Training) weights() int64 {
 // gradients is the size of the gradients of all trained parameters, in bytes.
 func (t Training) gradients() int64 { return t.trained() * t.element() }
 
-// state returns the size of the optimizer states of a trained parameter, in bytes: two numbers for Adam, one for SGD with momentum, and in mixed precision the
-// 32-bit parameter.
+// state returns the size of the optimizer states of a trained parameter, in bytes: two numbers for Adam, one for SGD
+// with momentum, and in mixed precision the 32-bit parameter.
 func (t Training) state() int64 {
 	number, copied := t.element(), int64(0)
 	if t.Precision == Mixed {
@@ -101,7 +102,8 @@ func (t Training) state() int64 {
 	}
 }
 
-// gathered returns the size of other devices' weights that FSDP gathers: the layer that computes and the next one, or the embeddings, which no layer has.
+// gathered returns the size of other devices' weights that FSDP gathers: the layer that computes and the next one, or
+// the embeddings, which no layer has.
 func (t Training) gathered() int64 {
 	layers := 2 * t.Model.layer() * t.element()
 	if t.Method == QLoRA {
@@ -166,8 +168,8 @@ func (t Training) kept() int64 {
 	}
 }
 
-// loss is the size of logits, their probabilities in 32 bits, and the gradients of both, in bytes. In chunks, only the probabilities of all tokens
-// wait for the backward pass, or only the logits where the kernels are compiled.
+// loss is the size of logits, their probabilities in 32 bits, and the gradients of both, in bytes. In chunks, only the
+// probabilities of all tokens wait for the backward pass, or only the logits where the kernels are compiled.
 func (t Training) loss() int64 {
 	logits, size := t.tokens()*t.Model.Vocabulary, t.element()
 	switch {

@@ -21,8 +21,9 @@ const (
 	mostModel     = 100_000_000_000_000
 )
 
-// Parse reads a description of a training: key=value, separated by commas; only parameters is required (8B, 350M, or a whole number). The others are method, precision,
-// optimizer, sharding (none, zero1, zero2, zero3 or fsdp), activations, batch, sequence and rank. The error is an ErrModel.
+// Parse reads a description of a training: key=value, separated by commas; only parameters is required (8B, 350M, or a
+// whole number). The others are method, precision, optimizer, sharding (none, zero1, zero2, zero3 or fsdp),
+// activations, batch, sequence and rank. The error is an ErrModel.
 func Parse(text string) (Training, error) {
 	out := Training{
 		Method:      Full,

@@ -33,7 +33,8 @@ const (
 	SGD            Optimizer = "sgd"
 )
 
-// Sharding is a stage of ZeRO: it names the state that is divided among the devices. FSDP is ShardAll, DDP is Unsharded.
+// Sharding is a stage of ZeRO: it names the state that is divided among the devices. FSDP is ShardAll, DDP is
+// Unsharded.
 type Sharding int
 
 // The stages.
@@ -57,7 +58,8 @@ const (
 // Step names the moment at which parameters are updated.
 type Step string
 
-// The choices: gradients add up over several batches, or live from the backward pass to the step after it, or are used up within the backward pass.
+// The choices: gradients add up over several batches, or live from the backward pass to the step after it, or are used
+// up within the backward pass.
 const (
 	Accumulating Step = "accumulating"
 	AfterEach    Step = "after each batch"
@@ -107,6 +109,6 @@ func (t Training) trained() int64 {
 	}
 }
 
-// quantized returns the size of frozen parameters of layers in bytes: NF4 with quantized constants takes 4.127 bits a parameter (Dettmers et al.,
-// arXiv 2305.14314, section 3).
+// quantized returns the size of frozen parameters of layers in bytes: NF4 with quantized constants takes 4.127 bits a
+// parameter (Dettmers et al., arXiv 2305.14314, section 3).
 func quantized(parameters int64) int64 { return parameters * 4127 / 8000 }

@@ -51,8 +51,8 @@ func ParseReport(content []byte) (Report, error) {
 	return report, nil
 }
 
-// printable reports whether an instant can be read again after it was written: an offset from UTC can move it out of the
-// years that have four digits, and a TrainJob with such a text could not be read by any client.
+// printable reports whether an instant can be read again after it was written: an offset from UTC can move it out of
+// the years that have four digits, and a TrainJob with such a text could not be read by any client.
 func printable(instant time.Time) bool {
 	year := instant.UTC().Year()
 	return year >= 0 && year <= 9999

@@ -170,8 +170,8 @@ func overloaded(err error) bool {
 		apierrors.IsServiceUnavailable(err) || utilnet.IsTimeout(err)
 }
 
-// jobOf is the job that a request reports on; ok is false for all requests that are no reports, and for names that no object can have. The
-// limits remember names before anything is proven, so their length is bounded here.
+// jobOf is the job that a request reports on; ok is false for all requests that are no reports, and for names that no
+// object can have. The limits remember names before anything is proven, so their length is bounded here.
 func jobOf(request *http.Request) (job types.NamespacedName, ok bool) {
 	parts := strings.Split(request.URL.Path, "/")
 	if request.Method != http.MethodPost || len(parts) != 9 {

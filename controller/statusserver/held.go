@@ -22,7 +22,8 @@ const (
 	idleJob = 5 * time.Minute
 	// conflictWait is the time that a write waits for a cache that showed an outdated TrainJob.
 	conflictWait = time.Second
-	// spread is the part of Period over which jobs' writes are strewn, so that replicas rarely write the same job at once.
+	// spread is the part of Period over which jobs' writes are strewn, so that replicas rarely write the same job at
+	// once.
 	spread = 4 * time.Second
 )
 
@@ -59,8 +60,8 @@ type reporting struct {
 	standing standing
 	// base is the resourceVersion that the next write replaces, and written the one that the last write made.
 	base, written string
-	// next is the newest report that is not written yet, and writing the one that is being written, next unless a newer one arrived since; nil
-	// for none. While there is writing, there is next.
+	// next is the newest report that is not written yet, and writing the one that is being written, next unless a newer
+	// one arrived since; nil for none. While there is writing, there is next.
 	next, writing *report
 	// due is the time at which next is to be written, and notBefore holds it back after a failure.
 	due, notBefore time.Time

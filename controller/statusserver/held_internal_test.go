@@ -134,8 +134,8 @@ func TestHeld_SeesAnotherReplicasWriteLate(t *testing.T) {
 	}
 }
 
-// Another replica wrote 27 s after this one last looked. The next report waits for half a minute from then, not from that look, and no longer where
-// the trainer's clock is ahead.
+// Another replica wrote 27 s after this one last looked. The next report waits for half a minute from then, not from
+// that look, and no longer where the trainer's clock is ahead.
 func TestHeld_CountsFromAnotherReplicasWrite(t *testing.T) {
 	const sent, arrives = 27 * time.Second, 32 * time.Second
 	for name, test := range map[string]struct {
@@ -175,8 +175,8 @@ func TestHeld_CountsFromAnotherReplicasWrite(t *testing.T) {
 	}
 }
 
-// A replica that stops holds reports of 100 jobs and has time for ten writes. The jobs that have not reported for 20 s are written: the others report to
-// another replica within five seconds.
+// A replica that stops holds reports of 100 jobs and has time for ten writes. The jobs that have not reported for 20 s
+// are written: the others report to another replica within five seconds.
 func TestHeld_HurryWritesFirstWhatIsNotSaidAgain(t *testing.T) {
 	const jobs, silent, second = 100, 10, time.Second
 	v := newVirtual(jobs)

@@ -45,8 +45,9 @@ var errDenied = errors.New("not a pod of this TrainJob")
 // identities proves that a token is one of a job's pods'. The token alone proves that the API server gave it to a pod
 // for this audience, and any user who may create pods can ask for that; so the pod must be one that the job has made.
 //
-// A proof costs three calls and is believed for a minute. From then on it is renewed beside the requests, by one TokenReview: that the pod
-// is the job's cannot change, only that it exists. Renewals are limited, so that with many jobs each is renewed less often.
+// A proof costs three calls and is believed for a minute. From then on it is renewed beside the requests, by one
+// TokenReview: that the pod is the job's cannot change, only that it exists. Renewals are limited, so that with many
+// jobs each is renewed less often.
 type identities struct {
 	// cached reads TrainJobs and JobSets; live asks the API server, because pods change faster than caches follow.
 	cached client.Reader
@@ -126,8 +127,8 @@ func (i *identities) interval() time.Duration {
 	return max(Believed, time.Duration(round*float64(time.Second)))
 }
 
-// jobSetVersion is the version of the job's JobSet; empty if there is none. It is read for each report, so the cache does not copy the JobSet, which
-// shares its parts with the cache and must not be changed.
+// jobSetVersion is the version of the job's JobSet; empty if there is none. It is read for each report, so the cache
+// does not copy the JobSet, which shares its parts with the cache and must not be changed.
 func (i *identities) jobSetVersion(ctx context.Context, job *trainerv1alpha1.TrainJob) string {
 	var jobSet jobsetv1alpha2.JobSet
 	shared := &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
@@ -235,8 +236,8 @@ func (i *identities) podOf(ctx context.Context, token string, job types.Namespac
 	return &pod, nil
 }
 
-// belongs follows the owners from the pod to the job. Names are not enough: a job can have had another one's name. The pod
-// must have a node: a user can request a token of a pod that waits, and report an end for the job to be backfilled.
+// belongs follows the owners from the pod to the job. Names are not enough: a job can have had another one's name. The
+// pod must have a node: a user can request a token of a pod that waits, and report an end for the job to be backfilled.
 func (i *identities) belongs(ctx context.Context, pod *corev1.Pod, job *trainerv1alpha1.TrainJob) error {
 	if pod.Labels[jobsetv1alpha2.JobSetNameKey] != job.Name {
 		return fmt.Errorf("%w: pod %s is none of its JobSet's", errDenied, pod.Name)

@@ -144,7 +144,8 @@ func TestIdentity_DeletedJobNeedsToken(t *testing.T) {
 	}
 }
 
-// A proof is renewed after a minute, beside the requests, and holds for its own job only and never beyond the token's end.
+// A proof is renewed after a minute, beside the requests, and holds for its own job only and never beyond the token's
+// end.
 func TestToken_HowLongItIsBelieved(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	brief := tokenWith(map[string]any{"aud": audience(), "exp": start().Add(20 * time.Second).Unix()},

@@ -13,8 +13,8 @@ const (
 	jobPerSecond, jobBurst           = 1, 10
 	strangerPerSecond, strangerBurst = 2, 20
 	sourcePerSecond, sourceBurst     = 20, 100
-	// remembered is the number of tokens that are retained; those not used for the longest time are forgotten first. A replica has 10,000
-	// jobs that report, some of them with several pods.
+	// remembered is the number of tokens that are retained; those not used for the longest time are forgotten first. A
+	// replica has 10,000 jobs that report, some of them with several pods.
 	remembered = ratelimit.Remembered
 	// callsPerProof is the number of calls to the API server by which an identity is proven: a TokenReview, a Pod and a
 	// Job.
@@ -23,8 +23,9 @@ const (
 	renewalShare = 10
 )
 
-// proving and renewing bound how many first proofs and renewals are under way at a time. An API server that is slow would otherwise be
-// given hundreds at once, by their rate times the time that each may take: they would crowd out writes, and end unanswered.
+// proving and renewing bound how many first proofs and renewals are under way at a time. An API server that is slow
+// would otherwise be given hundreds at once, by their rate times the time that each may take: they would crowd out
+// writes, and end unanswered.
 const proving, renewing = 32, 16
 
 // seats bounds how many of something are under way at a time. Its capacity is the bound.
@@ -48,7 +49,8 @@ type limits struct {
 	strangers, sources, proofs *ratelimit.Buckets
 }
 
-// newLimits reserves half of the calls for proofs for pods that are known already, so that strangers cannot hold up renewals.
+// newLimits reserves half of the calls for proofs for pods that are known already, so that strangers cannot hold up
+// renewals.
 func newLimits(queriesPerSecond float32, burst int, c clock.PassiveClock) limits {
 	return limits{
 		strangers: ratelimit.New(ratelimit.Rate{PerSecond: strangerPerSecond, Burst: strangerBurst}, c),

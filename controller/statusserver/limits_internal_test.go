@@ -7,8 +7,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// One address claims more jobs than are remembered, without an account. The limit of the address refuses all but a hundred of them, and only
-// those take memory: the limit on another address's attempts for one job is not forgotten meanwhile.
+// One address claims more jobs than are remembered, without an account. The limit of the address refuses all but a
+// hundred of them, and only those take memory: the limit on another address's attempts for one job is not forgotten
+// meanwhile.
 func TestLimits_ForgedClaimsAreNotRemembered(t *testing.T) {
 	l := newLimits(6*remembered, 6*2*remembered, clocktesting.NewFakePassiveClock(ten()))
 	tenacious := stranger{source: "10.0.0.1", namespace: "team-a", name: "train"}

@@ -92,8 +92,8 @@ func TestReports_OverReplicasNeverGoBack(t *testing.T) {
 		if !last.Equal(newest) {
 			t.Fatalf("seed %d: %v stands in the end, want %v", seed, last, newest)
 		}
-		// Alone, one replica writes eleven times in these six minutes. Three write no more than three times more: a report that arrived late
-		// seems to have been written before it was.
+		// Alone, one replica writes eleven times in these six minutes. Three write no more than three times more: a
+		// report that arrived late seems to have been written before it was.
 		if writes > 11+3 {
 			t.Errorf("seed %d: %d writes, want 14 at most", seed, writes)
 		}
@@ -119,8 +119,8 @@ func reportTo(t *testing.T, replica *statusserver.Server, at time.Time, loss int
 	return response.Code
 }
 
-// A job that reports every five seconds for five minutes is written each half minute, the newest report only; when its training is complete, that is
-// written at once.
+// A job that reports every five seconds for five minutes is written each half minute, the newest report only; when its
+// training is complete, that is written at once.
 func TestReports_AreWrittenEachHalfMinute(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	var written tally
@@ -158,7 +158,8 @@ func TestReports_AreWrittenEachHalfMinute(t *testing.T) {
 	}
 }
 
-// A job that is deleted while a report of it waits takes it along; a job of the same name that is made then shows nothing of it.
+// A job that is deleted while a report of it waits takes it along; a job of the same name that is made then shows
+// nothing of it.
 func TestReports_OfADeletedJob(t *testing.T) {
 	w := newWorld(t, family("train")...)
 	w.post("train", token("train-pod", "train"), progress(40))

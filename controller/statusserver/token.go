@@ -55,8 +55,8 @@ func readClaims(token string) (read claims, ok bool) {
 	return read, true
 }
 
-// claimFor reports whether a token claims to be valid now and meant for an audience. All others need not be shown to the
-// API server.
+// claimFor reports whether a token claims to be valid now and meant for an audience. All others need not be shown to
+// the API server.
 func (c claims) claimFor(audience string, now time.Time) bool {
 	return slices.Contains(c.audiences, audience) && now.Before(c.expires)
 }

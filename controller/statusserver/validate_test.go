@@ -77,7 +77,8 @@ func TestValidate_RefusesWhatTheCRDRefuses(t *testing.T) {
 	}
 }
 
-// trainerStatusOfTheCRD returns why each version of the CRD that is shipped refuses a trainerStatus; empty if it does not.
+// trainerStatusOfTheCRD returns why each version of the CRD that is shipped refuses a trainerStatus; empty if it does
+// not.
 func trainerStatusOfTheCRD(t *testing.T) func(*trainerv1alpha1.TrainerStatus) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(

@@ -15,10 +15,11 @@ const (
 	// Period is the longest time for which a report that changes no decision waits before it is written, the newest one
 	// only.
 	Period = 30 * time.Second
-	// Spacing is the time between two writes of one job, unless its training is complete. An estimate that swings with every report is
-	// written no more often than Kubeflow's SDK reports.
+	// Spacing is the time between two writes of one job, unless its training is complete. An estimate that swings with
+	// every report is written no more often than Kubeflow's SDK reports.
 	Spacing = 5 * time.Second
-	// clocksApart bounds how far ahead a trainer's clock counts: a report from the future holds back others for so long at most.
+	// clocksApart bounds how far ahead a trainer's clock counts: a report from the future holds back others for so long
+	// at most.
 	clocksApart = time.Minute
 	// complete is the progress of a training that is done, in per cent.
 	complete = 100
@@ -49,8 +50,9 @@ func (r report) standingSince(written time.Time) standing {
 	return standing{status: r.status, pod: r.by.uid, since: written, heard: r.at}
 }
 
-// supersededBy reports whether r may replace the standing report. Trainers' clocks decide: a report that is older than the standing
-// one arrived late, or at another replica. A pod that was created after the standing report need not have the same clock.
+// supersededBy reports whether r may replace the standing report. Trainers' clocks decide: a report that is older than
+// the standing one arrived late, or at another replica. A pod that was created after the standing report need not have
+// the same clock.
 func (s standing) supersededBy(r report) bool {
 	return s.status == nil || !r.status.LastUpdatedTime.Time.Before(s.instant()) || s.precedes(r.by)
 }

@@ -47,7 +47,8 @@ const (
 // Adoption is the result of a dry run for one TrainJob.
 type Adoption struct {
 	Action Action `json:"action"`
-	// Fields are the paths in the JobSet at which the two controllers differ. Those of a running JobSet differ after a suspension.
+	// Fields are the paths in the JobSet at which the two controllers differ. Those of a running JobSet differ after a
+	// suspension.
 	Fields []string `json:"fields,omitempty"`
 	// Reason is the cause for which a job is skipped or blocked, or the manual step that it needs.
 	Reason string `json:"reason,omitempty"`
@@ -124,8 +125,9 @@ func (r *Reconciler) tryJobSet(ctx context.Context, planned, there *jobsetv1alph
 	return Adoption{Action: ActionPatch, Fields: fields}, nil
 }
 
-// errDropsGroups is about JobSet before 0.12, which Kubeflow Trainer 2.2 brings: to Kubernetes, which protects its own PodGroups and the claims
-// that they share, the pods would not be a gang. Where PodGroups are custom resources, the label suffices.
+// errDropsGroups is about JobSet before 0.12, which Kubeflow Trainer 2.2 brings: to Kubernetes, which protects its own
+// PodGroups and the claims that they share, the pods would not be a gang. Where PodGroups are custom resources, the
+// label suffices.
 var errDropsGroups = errors.New("JobSet drops the schedulingGroup of pods here: gangs need JobSet 0.12 or later")
 
 // keepsGroups reports whether the API server stored the field with the pods' groups of a planned JobSet.

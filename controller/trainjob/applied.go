@@ -62,8 +62,8 @@ func markOf(content *unstructured.Unstructured, version string) (mark, error) {
 	return mark{content: sha256.Sum256(text), version: version}, nil
 }
 
-// applyJobSet applies a JobSet, unless the existing one equals the result of applying it, or has not changed since it was
-// applied last.
+// applyJobSet applies a JobSet, unless the existing one equals the result of applying it, or has not changed since it
+// was applied last.
 func (r *Reconciler) applyJobSet(ctx context.Context, planned frozenPlan, there *jobsetv1alpha2.JobSet) error {
 	content, err := jobSetContent(planned.JobSet, there)
 	if err != nil {
@@ -106,8 +106,8 @@ func jobSetContent(planned, there *jobsetv1alpha2.JobSet) (*unstructured.Unstruc
 	return content, nil
 }
 
-// applyConfig applies a ConfigMap that is known by its metadata only, unless that shows that it is the wanted one, or that it has
-// not changed since it was applied last.
+// applyConfig applies a ConfigMap that is known by its metadata only, unless that shows that it is the wanted one, or
+// that it has not changed since it was applied last.
 func (r *Reconciler) applyConfig(ctx context.Context, config, have client.Object) error {
 	if intact(have, config) {
 		return nil

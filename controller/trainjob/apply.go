@@ -68,7 +68,8 @@ func (r *Reconciler) applyGang(
 	return r.ensureClaims(ctx, job, planned)
 }
 
-// mayApplyJobSet reports whether the planned JobSet may be applied: not over one that runs, unless the job is suspended.
+// mayApplyJobSet reports whether the planned JobSet may be applied: not over one that runs, unless the job is
+// suspended.
 func mayApplyJobSet(job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet) bool {
 	return suspended(job) || !runs(jobSet)
 }

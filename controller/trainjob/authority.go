@@ -36,8 +36,8 @@ func (r *Reconciler) awaitsAuthority(options plan.Options) bool {
 	return r.Authority != nil && options.StatusServer != nil && options.StatusServer.Authority == ""
 }
 
-// outdated reports whether a ConfigMap has other content than the one that is wanted, as far as that may change while its
-// job runs.
+// outdated reports whether a ConfigMap has other content than the one that is wanted, as far as that may change while
+// its job runs.
 func outdated(have, want client.Object) bool {
 	return have.GetAnnotations()[plan.AnnotationDigest] != want.GetAnnotations()[plan.AnnotationDigest]
 }

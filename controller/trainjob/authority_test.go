@@ -176,7 +176,8 @@ func TestFollowAuthority_RequeuesUnfinishedJobsOnce(t *testing.T) {
 	}
 }
 
-// A controller that has just started learns its authority, and jobs that are created then do not wait behind all those that there were.
+// A controller that has just started learns its authority, and jobs that are created then do not wait behind all those
+// that there were.
 func TestFollowAuthority_NewJobsGoFirst(t *testing.T) {
 	authority := "first"
 	w := newWorld(t, plan.Options{}, torch(), trainJob())

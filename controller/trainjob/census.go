@@ -16,8 +16,8 @@ import (
 // patience is the time for which a scrape waits for a cache that is being filled.
 const patience = time.Second
 
-// Census counts the TrainJobs of a class in a cache for as long as this process is the one that works: replicas that wait would count
-// the same jobs again. elected is closed when it is.
+// Census counts the TrainJobs of a class in a cache for as long as this process is the one that works: replicas that
+// wait would count the same jobs again. elected is closed when it is.
 func Census(
 	ctx context.Context, cache client.Reader, handled class.Class, elected <-chan struct{},
 ) func() map[instruments.Population]int {

@@ -15,8 +15,8 @@ func desired(object map[string]any) map[string]any {
 	return wanted
 }
 
-// differences returns the paths at which two values of JSON differ, in order. Entries of lists are compared by their name, where they
-// have one.
+// differences returns the paths at which two values of JSON differ, in order. Entries of lists are compared by their
+// name, where they have one.
 func differences(before, next map[string]any) []string {
 	found := comparison{keys: func(before, next map[string]any) []string {
 		all := maps.Clone(before)
@@ -27,8 +27,8 @@ func differences(before, next map[string]any) []string {
 	return found.paths
 }
 
-// requested returns the differences without the fields that next does not name: they may have been defaulted in before. Entries of lists
-// count.
+// requested returns the differences without the fields that next does not name: they may have been defaulted in before.
+// Entries of lists count.
 func requested(before, next map[string]any) []string {
 	found := comparison{keys: func(_, next map[string]any) []string { return slices.Sorted(maps.Keys(next)) }}
 	found.compare("", before, next)

@@ -42,9 +42,14 @@ func TestDisruptionPolicy_RuntimesOwnIsReportedOnce(t *testing.T) {
 	}
 }
 
-// Kueue changes the job while its JobSet is created: the status is not written in that pass, and the Event arrives all the same.
+// Kueue changes the job while its JobSet is created: the status is not written in that pass, and the Event arrives all
+// the same.
 func TestDisruptionPolicy_IsReportedDespiteAConflict(t *testing.T) {
-	waits := metav1.Condition{Type: trainerv1alpha1.TrainJobSuspended, Status: metav1.ConditionTrue, Reason: "Suspended"}
+	waits := metav1.Condition{
+		Type:   trainerv1alpha1.TrainJobSuspended,
+		Status: metav1.ConditionTrue,
+		Reason: "Suspended",
+	}
 	w := newWorld(t, gang(), ownPolicy(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Status.Conditions = append(job.Status.Conditions, waits)
 	}))

@@ -50,7 +50,8 @@ type world struct {
 	clock    *clocktesting.FakePassiveClock
 	recorder *record.FakeRecorder
 	registry *prometheus.Registry
-	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the job's, and of its frozen state not its UID.
+	// writes are the kinds written, in order: "apply JobSet", "patch TrainJob status"; with a name where it is not the
+	// job's, and of its frozen state not its UID.
 	writes []string
 	// refused is the API server's answer to an apply of an existing JobSet; nil accepts it.
 	refused error

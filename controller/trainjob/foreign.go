@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// applyForeign makes the group of another scheduler's before the pods that name it. One of the same name that is not the
-// job's is left alone.
+// applyForeign makes the group of another scheduler's before the pods that name it. One of the same name that is not
+// the job's is left alone.
 func (r *Reconciler) applyForeign(ctx context.Context, job *trainerv1alpha1.TrainJob, planned plan.Plan) error {
 	if planned.ForeignGroup == nil {
 		return nil

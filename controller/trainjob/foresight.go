@@ -21,8 +21,8 @@ const (
 	rememberedRecords = 4096
 )
 
-// reports hold the accuracy of trainers' reports. A restart forgets the tracks of runs, which are learned anew within minutes;
-// records it finds in the status of jobs that have completed. The zero value knows nothing yet.
+// reports hold the accuracy of trainers' reports. A restart forgets the tracks of runs, which are learned anew within
+// minutes; records it finds in the status of jobs that have completed. The zero value knows nothing yet.
 type reports struct {
 	mu      sync.Mutex
 	runs    *lru.Cache // run by types.UID
@@ -62,8 +62,8 @@ func (m *reports) end(job *trainerv1alpha1.TrainJob, now time.Time) time.Time {
 	known, _ := m.runs.Get(job.UID)
 	if last, ok := known.(run); ok && last.began.Equal(began) {
 		current.track = last.track
-		// A report of a clock that is ahead counts as one of now (foresight.Reported). Taken in on each reconcile, it would be a new one
-		// each time, and its end would move away.
+		// A report of a clock that is ahead counts as one of now (foresight.Reported). Taken in on each reconcile, it
+		// would be a new one each time, and its end would move away.
 		if !current.said.Equal(last.said) {
 			current.track = last.track.Then(report)
 		}

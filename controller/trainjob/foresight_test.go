@@ -73,7 +73,8 @@ func TestExpectedEnd_FastClockMovesNothing(t *testing.T) {
 	}
 }
 
-// The next job of a runtime is judged by those that have completed, also by a controller that has just started; a tenant's record is his own.
+// The next job of a runtime is judged by those that have completed, also by a controller that has just started; a
+// tenant's record is his own.
 func TestExpectedEnd_JudgedByEarlierJobs(t *testing.T) {
 	rt := torch()
 	w := newWorld(t, gang(), rt, trainJob())
@@ -125,8 +126,8 @@ func TestExpectedEnd_JudgedByEarlierJobs(t *testing.T) {
 	}
 }
 
-// A status server writes a report of each job every half minute. Of one that changes no decision the reconciler asks the API server nothing,
-// and writes nothing.
+// A status server writes a report of each job every half minute. Of one that changes no decision the reconciler asks
+// the API server nothing, and writes nothing.
 func TestReports_ThatChangeNothingCostNoCall(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()

@@ -88,8 +88,8 @@ type rendered struct {
 	options plan.Options
 }
 
-// render plans a job and writes nothing. A job that runs is planned within its JobSet, whichever controller made that, and so is one
-// whose JobSet is not replaced.
+// render plans a job and writes nothing. A job that runs is planned within its JobSet, whichever controller made that,
+// and so is one whose JobSet is not replaced.
 func (r *Reconciler) render(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (rendered, error) {
@@ -117,8 +117,8 @@ func (r *Reconciler) render(
 	return rendered{planned, found, options}, nil
 }
 
-// freeze creates the frozen state of a job, before any other object of the job: a JobSet without frozen state was rendered by an
-// earlier version.
+// freeze creates the frozen state of a job, before any other object of the job: a JobSet without frozen state was
+// rendered by an earlier version.
 func (r *Reconciler) freeze(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, found resolve.Found, options plan.Options, planned plan.Plan,
 ) (*statev1alpha1.FrozenTrainJob, error) {
@@ -148,8 +148,8 @@ func (r *Reconciler) freeze(
 	return state, nil
 }
 
-// recordSecrets records the end of the names of the job's Secrets before they are created. Only a job that an earlier version has frozen,
-// and that has no JobSet any more, gets one later than the rest of its state.
+// recordSecrets records the end of the names of the job's Secrets before they are created. Only a job that an earlier
+// version has frozen, and that has no JobSet any more, gets one later than the rest of its state.
 func (r *Reconciler) recordSecrets(
 	ctx context.Context, state *statev1alpha1.FrozenTrainJob, decided statev1alpha1.Decisions,
 ) (*statev1alpha1.FrozenTrainJob, error) {
@@ -166,8 +166,8 @@ func (r *Reconciler) recordSecrets(
 	return next, nil
 }
 
-// publish creates the copy of the frozen runtime that users read. Nothing depends on it: an object that already has its name
-// stays, and the job starts without it.
+// publish creates the copy of the frozen runtime that users read. Nothing depends on it: an object that already has its
+// name stays, and the job starts without it.
 func (r *Reconciler) publish(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, state *statev1alpha1.FrozenTrainJob,
 ) {
@@ -200,8 +200,8 @@ func (r *Reconciler) recordRendering(
 	return nil
 }
 
-// forget deletes the frozen state of earlier TrainJobs of this name: of all but the one with UID keep, or of all if keep is
-// empty. Owner references do not cross namespaces, so the garbage collector cannot.
+// forget deletes the frozen state of earlier TrainJobs of this name: of all but the one with UID keep, or of all if
+// keep is empty. Owner references do not cross namespaces, so the garbage collector cannot.
 func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName, keep types.UID) error {
 	var states statev1alpha1.FrozenTrainJobList
 	err := r.Client.List(ctx, &states, client.MatchingFields{FrozenIndex: name.String()},

@@ -94,7 +94,8 @@ func TestFrozenTrainJob_RuntimeIsThatOfTheFirstRendering(t *testing.T) {
 	}
 }
 
-// A queue full of jobs must start after the administrator changed the default: their JobSets have the pods of the one before.
+// A queue full of jobs must start after the administrator changed the default: their JobSets have the pods of the one
+// before.
 func TestFrozenTrainJob_GangDefaultIsThatOfTheFirstRendering(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		w := newWorld(t, plan.Options{Gang: first}, torch(), trainJob(suspend(true)))

@@ -148,8 +148,8 @@ func (r *Reconciler) outdated(
 	return true, nil
 }
 
-// attemptOf returns the start of the JobSet for which a group or a Job was created. An object without the label is never
-// too early.
+// attemptOf returns the start of the JobSet for which a group or a Job was created. An object without the label is
+// never too early.
 func attemptOf(object client.Object) int32 {
 	attempt, err := strconv.ParseInt(object.GetLabels()[attemptLabel], 10, 32)
 	if err != nil {

@@ -103,9 +103,19 @@ func TestPodGroups_SeveralInOneJob(t *testing.T) {
 	if got := w.settle().RequeueAfter; got != 45*time.Second {
 		t.Errorf("comes back after %v, want 45s", got)
 	}
-	w.wantWrites("at the end", "patch TrainJob status", "patch PodGroup", "patch PodGroup", "delete PodGroup train-node")
+	w.wantWrites(
+		"at the end",
+		"patch TrainJob status",
+		"patch PodGroup",
+		"patch PodGroup",
+		"delete PodGroup train-node",
+	)
 	if got := w.groups()["train-helper"].Annotations[topology.AnnotationOnLoss]; got != topology.OnLossEnded {
-		t.Errorf("the group of the ended job has %s %q: places of its members are reserved", topology.AnnotationOnLoss, got)
+		t.Errorf(
+			"the group of the ended job has %s %q: places of its members are reserved",
+			topology.AnnotationOnLoss,
+			got,
+		)
 	}
 	w.clock.SetTime(created().Add(45 * time.Second))
 	w.settle()

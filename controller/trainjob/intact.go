@@ -34,8 +34,8 @@ func (p frozenPlan) stands(content *unstructured.Unstructured, there *jobsetv1al
 		contains(found["spec"], content.Object["spec"]), nil
 }
 
-// contains reports whether all that is planned is there: each field of an object, and each list from end to end, because lists with
-// more in them may be lists that applying replaces whole.
+// contains reports whether all that is planned is there: each field of an object, and each list from end to end,
+// because lists with more in them may be lists that applying replaces whole.
 func contains(there, planned any) bool {
 	switch planned := planned.(type) {
 	case map[string]any:
@@ -64,8 +64,8 @@ func (r *Reconciler) withdraw(ctx context.Context, planned frozenPlan, there *jo
 	return r.recordRendering(ctx, planned.state, statev1alpha1.Rendering{Renderer: last.Renderer})
 }
 
-// intact reports whether a ConfigMap, known by its metadata only, has not changed since it was applied: its digest is that of the
-// wanted content, and only a controller of TrainJobs has written it.
+// intact reports whether a ConfigMap, known by its metadata only, has not changed since it was applied: its digest is
+// that of the wanted content, and only a controller of TrainJobs has written it.
 func intact(have, want client.Object) bool {
 	digest := want.GetAnnotations()[plan.AnnotationDigest]
 	managers := have.GetManagedFields()

@@ -20,8 +20,8 @@ import (
 // errSecretKind indicates a plan that wants a Secret of an unknown kind.
 var errSecretKind = errors.New("unknown kind of Secret")
 
-// newSecret returns a Secret with fresh keys of a kind, without metadata. Pods that run could not reach those that start
-// with other keys, so it may not be changed.
+// newSecret returns a Secret with fresh keys of a kind, without metadata. Pods that run could not reach those that
+// start with other keys, so it may not be changed.
 func newSecret(kind framework.SecretKind, job string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{Immutable: new(true)}
 	switch kind {

@@ -10,9 +10,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// IsTooLarge reports whether the API server refused an object because of its size: it refuses the same object tomorrow. Only a request above
-// 3 MiB has that as its reason. Etcd's limit (1.5 MiB) and that of the client of etcd (2 MiB) arrive as a 500 without a reason, known by
-// nothing but its text.
+// IsTooLarge reports whether the API server refused an object because of its size: it refuses the same object tomorrow.
+// Only a request above 3 MiB has that as its reason. Etcd's limit (1.5 MiB) and that of the client of etcd (2 MiB)
+// arrive as a 500 without a reason, known by nothing but its text.
 func IsTooLarge(err error) bool {
 	if apierrors.IsRequestEntityTooLargeError(err) {
 		return true

@@ -14,8 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
-// refusedForSize has the API server's answers to objects above each of the limits on the way to etcd, as a real one gives them
-// (TestFrozenTrainJob_TooLargeIsRecognized).
+// refusedForSize has the API server's answers to objects above each of the limits on the way to etcd, as a real one
+// gives them (TestFrozenTrainJob_TooLargeIsRecognized).
 func refusedForSize() map[string]error {
 	unexplained := func(text string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{

@@ -8,8 +8,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// A job may name a class for its pods beside Kueue's class for its turn in the queue. Kueue's label stays as its owner wrote it, and none of the
-// job's objects has it: Kueue would queue them, too.
+// A job may name a class for its pods beside Kueue's class for its turn in the queue. Kueue's label stays as its owner
+// wrote it, and none of the job's objects has it: Kueue would queue them, too.
 func TestReconcile_LeavesKueuesPriorityClassAlone(t *testing.T) {
 	const kueues = "kueue.x-k8s.io/priority-class"
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true), func(job *trainerv1alpha1.TrainJob) {

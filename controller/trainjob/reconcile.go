@@ -53,8 +53,8 @@ type Reconciler struct {
 	Levels podsecurity.Levels
 	// Kinds finds kinds that pods create and that are not served.
 	Kinds servedkinds.Kinds
-	// Authority returns the current certificates that clients of the status server have to trust, as PEM; empty while they
-	// are not known. Nil without a status server, and only then.
+	// Authority returns the current certificates that clients of the status server have to trust, as PEM; empty while
+	// they are not known. Nil without a status server, and only then.
 	Authority func() string
 
 	applied   applied

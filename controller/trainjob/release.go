@@ -86,7 +86,8 @@ func (r *Reconciler) markEnded(ctx context.Context, job *trainerv1alpha1.TrainJo
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, topology.AnnotationOnLoss, topology.OnLossEnded)
 	same := client.MergeFromWithOptions(group, client.MergeFromWithOptimisticLock{}) // not one of its name
 	err := r.Client.Patch(ctx, next, same, client.FieldOwner(fieldManager))
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // its change is an event, and then this is tried again
+	if client.IgnoreNotFound(err) != nil &&
+		!apierrors.IsConflict(err) { // its change is an event, and then this is tried again
 		return fmt.Errorf("saying that %s needs no places: %w", describe(group), err)
 	}
 	return nil
@@ -114,8 +115,8 @@ func (r *Reconciler) erase(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// deletable is the object as the client can delete it. Where finalizers hold an object, the answer is the object itself, and of a kind
-// that the scheme does not know only an unstructured one can be read.
+// deletable is the object as the client can delete it. Where finalizers hold an object, the answer is the object
+// itself, and of a kind that the scheme does not know only an unstructured one can be read.
 func deletable(object client.Object) client.Object {
 	metadata, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {

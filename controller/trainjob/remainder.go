@@ -21,8 +21,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// lookAgain is the requeue delay of a gang that misses members: no status of a JobSet shows how many pods of one Job are
-// complete.
+// lookAgain is the requeue delay of a gang that misses members: no status of a JobSet shows how many pods of one Job
+// are complete.
 const lookAgain = 30 * time.Second
 
 // remainder lowers the minimum of a gang that started, and misses members now, to the number that it has left: within
@@ -111,8 +111,8 @@ func (r *Reconciler) complete(ctx context.Context, jobSet *jobsetv1alpha2.JobSet
 	return complete, nil
 }
 
-// restarting reports whether a JobSet's counts are of an attempt that has failed: the JobSet controller writes them once
-// more together with the number of the next attempt.
+// restarting reports whether a JobSet's counts are of an attempt that has failed: the JobSet controller writes them
+// once more together with the number of the next attempt.
 func restarting(jobSet *jobsetv1alpha2.JobSet) bool {
 	failed := func(status jobsetv1alpha2.ReplicatedJobStatus) bool { return status.Failed > 0 }
 	return slices.ContainsFunc(jobSet.Status.ReplicatedJobsStatus, failed)

@@ -15,8 +15,8 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 )
 
-// A gang of four runs, one member is lost, and the others become complete, one after the other. It needs as many as it has left;
-// and all again when everything starts again.
+// A gang of four runs, one member is lost, and the others become complete, one after the other. It needs as many as it
+// has left; and all again when everything starts again.
 func TestMinCount_ExcludesCompletedMembers(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.settle()

@@ -120,8 +120,8 @@ func TestReplace_JobsWouldKeepWhatIsDropped(t *testing.T) {
 	}
 }
 
-// A job loses a patch in the update that suspends it, as when Kueue evicts it and takes back a flavor's node selector. Its
-// JobSet is made anew all the same, once its pods are gone.
+// A job loses a patch in the update that suspends it, as when Kueue evicts it and takes back a flavor's node selector.
+// Its JobSet is made anew all the same, once its pods are gone.
 func TestReplace_SuspensionDropsAPatch(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob())
 	w.change(label("team", "a"))
@@ -141,7 +141,8 @@ func TestReplace_SuspensionDropsAPatch(t *testing.T) {
 	}
 }
 
-// retaining returns a policy for one volume claim. Without a retention policy, JobSet deletes the claim with the JobSet.
+// retaining returns a policy for one volume claim. Without a retention policy, JobSet deletes the claim with the
+// JobSet.
 func retaining(retention *jobsetv1alpha2.VolumeRetentionPolicy) []jobsetv1alpha2.VolumeClaimPolicy {
 	return []jobsetv1alpha2.VolumeClaimPolicy{{
 		Templates:       []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "saved"}}},
@@ -339,8 +340,8 @@ func TestReplace_VolumesOfAJobSetThatNeverRan(t *testing.T) {
 	}
 }
 
-// A JobSet that another controller or an earlier version has rendered is replaced if it refuses the planned change. Its digest was never
-// recorded.
+// A JobSet that another controller or an earlier version has rendered is replaced if it refuses the planned change. Its
+// digest was never recorded.
 func TestReplace_JobSetOfAnotherController(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
@@ -362,7 +363,8 @@ func TestReplace_JobSetOfAnotherController(t *testing.T) {
 	}
 }
 
-// A refusal that prints a whole template is cut in its middle: the field and the reason stay, and the status can be written.
+// A refusal that prints a whole template is cut in its middle: the field and the reason stay, and the status can be
+// written.
 func TestReplace_LongRefusalIsCut(t *testing.T) {
 	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()

@@ -22,13 +22,15 @@ const (
 	reasonPolicy = "DisruptionPolicy"
 	// reasonChosen is the reason of the Event on the computation of a job's resources.
 	reasonChosen = "ResourcesChosen"
-	// noteLimit keeps an Event's note below the API's limit of 1024 bytes, and the message of a condition far below its own of 32,768.
+	// noteLimit keeps an Event's note below the API's limit of 1024 bytes, and the message of a condition far below its
+	// own of 32,768.
 	noteLimit = 950
 	// waitForRuntime is the time to wait for a missing runtime, if the watch is not sooner.
 	waitForRuntime = 30 * time.Second
 )
 
-// inform writes Events about the JobSet that was created. It is created once, so that they are not repeated if the status is not written.
+// inform writes Events about the JobSet that was created. It is created once, so that they are not repeated if the
+// status is not written.
 func (r *Reconciler) inform(job *trainerv1alpha1.TrainJob, done outcome) {
 	for _, note := range done.notes {
 		r.Recorder.Eventf(job, corev1.EventTypeNormal, reasonPolicy, "%s", note)

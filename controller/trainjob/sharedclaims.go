@@ -74,8 +74,9 @@ func (r *Reconciler) makeClaim(
 	if err != nil {
 		return fmt.Errorf("getting ResourceClaimTemplate %s: %w", key, err)
 	}
-	// blockOwnerDeletion, which NewControllerRef sets, needs a right on the group's finalizers where the admission plugin
-	// OwnerReferencesPermissionEnforcement is on, as in OpenShift; nothing waits for the claim to go before its group.
+	// blockOwnerDeletion, which NewControllerRef sets, needs a right on the group's finalizers where the admission
+	// plugin OwnerReferencesPermissionEnforcement is on, as in OpenShift; nothing waits for the claim to go before its
+	// group.
 	owner := metav1.NewControllerRef(group, r.Options.GangAPI.GroupKind())
 	owner.BlockOwnerDeletion = nil
 	claim := &resourcev1.ResourceClaim{

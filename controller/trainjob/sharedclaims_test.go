@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// Admission plugin OwnerReferencesPermissionEnforcement refuses blockOwnerDeletion to a controller without a right on the
-// finalizers of PodGroups, which this one does not have.
+// Admission plugin OwnerReferencesPermissionEnforcement refuses blockOwnerDeletion to a controller without a right on
+// the finalizers of PodGroups, which this one does not have.
 func TestSharedClaim_DoesNotBlockItsGroup(t *testing.T) {
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "domain"}}
 	w := newWorld(t, plan.Options{GangAPI: gangapi.Resources}, grouped(), trainJob(), template)

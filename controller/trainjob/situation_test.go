@@ -117,7 +117,8 @@ func TestEvents_MissingPodsReportedAfterAMinute(t *testing.T) {
 	}
 }
 
-// A job that is deleted while it waits is not remembered, or a controller that runs for months would grow with every one.
+// A job that is deleted while it waits is not remembered, or a controller that runs for months would grow with every
+// one.
 func TestReminders_OfJobsThatAreGone(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob())
 	w.start()
@@ -137,8 +138,8 @@ func TestReminders_OfJobsThatAreGone(t *testing.T) {
 	}
 }
 
-// status.conditions holds upstream's three types and nothing else, in every phase of a life: Kueue reads it, and the SDK takes any entry for
-// "not running".
+// status.conditions holds upstream's three types and nothing else, in every phase of a life: Kueue reads it, and the
+// SDK takes any entry for "not running".
 func TestConditions_AreUpstreamsThree(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	seen := map[string]bool{}

@@ -53,9 +53,9 @@ func TestSuspend_ThenResume(t *testing.T) {
 	})
 }
 
-// The condition of a resumed job stays beside that of its end, as Kubeflow Trainer's own tests have it, and its instant is that from which deadlines count
-// there. For the Kubeflow SDK a job with any condition never runs (docs/sdk.md), but without the instant a Kubeflow Trainer that takes over would
-// fail jobs that waited in a queue.
+// The condition of a resumed job stays beside that of its end, as Kubeflow Trainer's own tests have it, and its instant
+// is that from which deadlines count there. For the Kubeflow SDK a job with any condition never runs (docs/sdk.md), but
+// without the instant a Kubeflow Trainer that takes over would fail jobs that waited in a queue.
 func TestResumedJob_KeepsItsConditionToTheEnd(t *testing.T) {
 	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()

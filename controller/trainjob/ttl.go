@@ -13,11 +13,11 @@ import (
 )
 
 // The JobSet controller deletes a JobSet when its TTL is over, also while no controller of TrainJobs runs. The next one
-// would find an unfinished job without a JobSet, and train it again over its own output. So a JobSet gets the TTL of its
-// runtime's template only once its job's end is recorded. It counts from the end all the same.
+// would find an unfinished job without a JobSet, and train it again over its own output. So a JobSet gets the TTL of
+// its runtime's template only once its job's end is recorded. It counts from the end all the same.
 
-// dropTTL removes the TTL of a running JobSet that an earlier version or Kubeflow Trainer has rendered. Its job has a plan, so that its runtime
-// is recorded, by which setTTL restores it.
+// dropTTL removes the TTL of a running JobSet that an earlier version or Kubeflow Trainer has rendered. Its job has a
+// plan, so that its runtime is recorded, by which setTTL restores it.
 func (r *Reconciler) dropTTL(ctx context.Context, jobSet *jobsetv1alpha2.JobSet) error {
 	if !runs(jobSet) || jobSet.Spec.TTLSecondsAfterFinished == nil || jobSet.Status.TerminalState != "" {
 		return nil
@@ -25,8 +25,8 @@ func (r *Reconciler) dropTTL(ctx context.Context, jobSet *jobsetv1alpha2.JobSet)
 	return r.patchTTL(ctx, jobSet, nil)
 }
 
-// setTTL gives the JobSet of an ended job the TTL of the runtime with which the job started. A JobSet with a TTL is left
-// unchanged.
+// setTTL gives the JobSet of an ended job the TTL of the runtime with which the job started. A JobSet with a TTL is
+// left unchanged.
 func (r *Reconciler) setTTL(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) error {

@@ -34,8 +34,8 @@ func New(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) *Qu
 	}
 }
 
-// AddWithOpts adds requests at a priority (0 if it has none): after a time, after the time that their failures ask for, or at once. Of a
-// request that is added twice, the highest priority counts.
+// AddWithOpts adds requests at a priority (0 if it has none): after a time, after the time that their failures ask for,
+// or at once. Of a request that is added twice, the highest priority counts.
 func (q *Queue) AddWithOpts(options priorityqueue.AddOpts, requests ...reconcile.Request) {
 	var priority int
 	if options.Priority != nil {
@@ -69,7 +69,8 @@ func (q *Queue) AddRateLimited(request reconcile.Request) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
 }
 
-// GetWithPriority waits for the next request, and returns the priority at which it stood; shutdown is true when there will be no more.
+// GetWithPriority waits for the next request, and returns the priority at which it stood; shutdown is true when there
+// will be no more.
 func (q *Queue) GetWithPriority() (reconcile.Request, int, bool) {
 	request, shutdown := q.TypedRateLimitingInterface.Get()
 	if shutdown {

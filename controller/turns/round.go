@@ -37,7 +37,8 @@ func (r *round) next() reconcile.Request {
 	return request
 }
 
-// drop takes a request out of the round, out of turn. A namespace has as many as it has jobs at most, and few are moved up.
+// drop takes a request out of the round, out of turn. A namespace has as many as it has jobs at most, and few are moved
+// up.
 func (r *round) drop(request reconcile.Request) {
 	namespace := request.Namespace
 	waiting := r.waiting[namespace]

@@ -17,8 +17,9 @@ import (
 // sums is the file of an archive by which sha256sum -c checks the others.
 const sums = "SHA256SUMS"
 
-// Archive writes a tar archive of a packed chart and of the images' layouts, below one folder that is called name: the chart's file, images/COMMAND
-// and SHA256SUMS. Layers are compressed already, so the archive is not. All files have one time.
+// Archive writes a tar archive of a packed chart and of the images' layouts, below one folder that is called name: the
+// chart's file, images/COMMAND and SHA256SUMS. Layers are compressed already, so the archive is not. All files have one
+// time.
 func Archive(out io.Writer, name, chart, layouts string, at time.Time) error {
 	to := tar.NewWriter(out)
 	var checks strings.Builder

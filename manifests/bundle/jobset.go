@@ -14,8 +14,9 @@ type change struct {
 
 // changes returns the edits of JobSet's chart.
 //
-// JobSet writes its certificate into a Secret that its chart makes, with empty content. Helm 4 applies on the server, finds that JobSet owns these
-// fields since its start, and refuses every upgrade and rollback. So the packed chart makes the Secret without content.
+// JobSet writes its certificate into a Secret that its chart makes, with empty content. Helm 4 applies on the server,
+// finds that JobSet owns these fields since its start, and refuses every upgrade and rollback. So the packed chart
+// makes the Secret without content.
 //
 // Then no file of a certificate is mounted when JobSet starts. The kubelet mounts it with its next sync of the pod, up
 // to a minute later, and JobSet looks for it at growing intervals: 88 s were seen until it was ready. A container that

@@ -39,8 +39,8 @@ func Notes(changelog, tag string) (string, error) {
 	)
 }
 
-// Programs writes a compressed tar archive of files below one folder that is called name. All have one time, and no mode but 0755 or 0644, so
-// equal files make equal archives.
+// Programs writes a compressed tar archive of files below one folder that is called name. All have one time, and no
+// mode but 0755 or 0644, so equal files make equal archives.
 func Programs(out io.Writer, name string, files []string, at time.Time) error {
 	compressed := gzip.NewWriter(out)
 	to := tar.NewWriter(compressed)

@@ -34,7 +34,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// An archive of programs has them below one folder, executable, and the same bits each time. The sums are those of sha256sum.
+// An archive of programs has them below one folder, executable, and the same bits each time. The sums are those of
+// sha256sum.
 func TestPrograms_AreTheSameEachTime(t *testing.T) {
 	dir, at := t.TempDir(), time.Unix(1700000000, 0).UTC()
 	program := filepath.Join(dir, "lockstep")

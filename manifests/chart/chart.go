@@ -1,7 +1,7 @@
 // Package chart is the Helm chart of Lockstep, embedded so that a binary carries the chart that it was built with.
 //
-// Files of the chart that are also read by themselves: profile.yaml is the scheduler's configuration, rights are the rules of the controller's
-// role, runtimes and crds are plain manifests.
+// Files of the chart that are also read by themselves: profile.yaml is the scheduler's configuration, rights are the
+// rules of the controller's role, runtimes and crds are plain manifests.
 package chart
 
 import (

@@ -16,8 +16,8 @@ var named = regexp.MustCompile(
 	`(?m)^\s*-?\s*(?:image|value): *"?([a-z0-9.-]+(?:/[a-z0-9._-]+)+[^\s"]*|[a-z0-9.-]+:[a-z0-9._-]+)"?(?:\s|$)`,
 )
 
-// An image without a tag is pulled at each start of a pod (imagePullPolicy Always), and is another one next week. A site without a network cannot
-// name it in a mirror.
+// An image without a tag is pulled at each start of a pod (imagePullPolicy Always), and is another one next week. A
+// site without a network cannot name it in a mirror.
 func TestRuntimes_ImagesHaveATag(t *testing.T) {
 	eachManifest(t, chart.Files, "runtimes", pinned)
 	for _, folder := range []string{"samples", "samples-devices", "samples-kueue"} {

@@ -15,8 +15,8 @@ import (
 //go:embed rights
 var rights embed.FS
 
-// Watched returns the resources that the controller caches in the namespaces of TrainJobs, in the order of the files: its role lets it list them.
-// Gangs are in api; empty means that they may be in either.
+// Watched returns the resources that the controller caches in the namespaces of TrainJobs, in the order of the files:
+// its role lets it list them. Gangs are in api; empty means that they may be in either.
 func Watched(api gangapi.API) ([]schema.GroupResource, error) {
 	files := []string{"rights/namespaced.yaml"}
 	for _, of := range []struct {

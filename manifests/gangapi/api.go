@@ -15,15 +15,16 @@ type API string
 const (
 	// Native is Kubernetes' own API of PodGroups, scheduling.k8s.io.
 	Native API = "native"
-	// NativeV1 is the same at version v1, where the API server serves no older one. It is not chosen: Native means it there.
+	// NativeV1 is the same at version v1, where the API server serves no older one. It is not chosen: Native means it
+	// there.
 	NativeV1 API = "native-v1"
 	// Resources is the custom resource PodGroup of group scheduling.lockstep.dev, which any cluster serves.
 	Resources API = "resources"
 )
 
 const (
-	// Group is the API group of the custom resource. It is not lockstep.dev, whose virtual resources grant rights: a role with
-	// every resource of the group would grant those, too.
+	// Group is the API group of the custom resource. It is not lockstep.dev, whose virtual resources grant rights: a
+	// role with every resource of the group would grant those, too.
 	Group = "scheduling.lockstep.dev"
 	// Kind is the kind of a gang in either API.
 	Kind = "PodGroup"
@@ -60,8 +61,8 @@ func (a API) Resource() schema.GroupVersionResource { return a.Version().WithRes
 // GroupKind returns the kind of the API's PodGroups.
 func (a API) GroupKind() schema.GroupVersionKind { return a.Version().WithKind(Kind) }
 
-// AddToScheme returns a function that registers the native Go types under the API's names. A Go type has one name in a scheme: a scheme
-// with all of client-go's types has the native ones already.
+// AddToScheme returns a function that registers the native Go types under the API's names. A Go type has one name in a
+// scheme: a scheme with all of client-go's types has the native ones already.
 func (a API) AddToScheme() func(*runtime.Scheme) error {
 	if a == Native || a == "" {
 		return schedulingv1beta1.AddToScheme

@@ -45,7 +45,8 @@ func TestCRD_HasTheFieldsOfTheNativeType(t *testing.T) {
 	}
 }
 
-// sameFields compares the properties of a schema with the JSON fields of a type, as far as the type is of Kubernetes' scheduling group.
+// sameFields compares the properties of a schema with the JSON fields of a type, as far as the type is of Kubernetes'
+// scheduling group.
 func sameFields(t *testing.T, at string, schema apiextensionsv1.JSONSchemaProps, of reflect.Type) {
 	t.Helper()
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serializer decodes pods with their schedulingGroup filled in from the label or a mark, and with the first of a scheduler's names in place of its
-// aliases. Reading at this place covers informers, watches and live reads alike.
+// serializer decodes pods with their schedulingGroup filled in from the label or a mark, and with the first of a
+// scheduler's names in place of its aliases. Reading at this place covers informers, watches and live reads alike.
 type serializer struct {
 	runtime.NegotiatedSerializer
 

@@ -7,14 +7,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Label names the PodGroup of a pod. It is read in every mode, and cannot change in the life of a pod (policy gangmembers.lockstep.dev).
+// Label names the PodGroup of a pod. It is read in every mode, and cannot change in the life of a pod (policy
+// gangmembers.lockstep.dev).
 const Label = "lockstep.dev/pod-group"
 
 // LongestName is the number of characters that the name of a PodGroup may have if pods join it by Label.
 const LongestName = 63
 
-// GroupOf returns the name of the PodGroup that a pod or a pod template belongs to, "" for none. The field of Kubernetes' own API wins: it
-// cannot be changed, whatever policies are installed.
+// GroupOf returns the name of the PodGroup that a pod or a pod template belongs to, "" for none. The field of
+// Kubernetes' own API wins: it cannot be changed, whatever policies are installed.
 func GroupOf(meta metav1.ObjectMeta, spec corev1.PodSpec) string {
 	if group := spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
 		return *group.PodGroupName
@@ -22,8 +23,8 @@ func GroupOf(meta metav1.ObjectMeta, spec corev1.PodSpec) string {
 	return meta.Labels[Label]
 }
 
-// Join puts a pod, or the pods of a template, into a PodGroup, by the field and by the label: API servers without the field drop it, and the
-// label survives a change of the mode.
+// Join puts a pod, or the pods of a template, into a PodGroup, by the field and by the label: API servers without the
+// field drop it, and the label survives a change of the mode.
 func Join(meta *metav1.ObjectMeta, spec *corev1.PodSpec, group string) {
 	spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 	if len(group) > LongestName {
@@ -47,7 +48,8 @@ type Membership struct {
 	Rank *int
 }
 
-// Marks returns the membership of a pod that names no group itself, by another controller's mark; false for a pod without one.
+// Marks returns the membership of a pod that names no group itself, by another controller's mark; false for a pod
+// without one.
 type Marks func(pod *corev1.Pod) (Membership, bool)
 
 // Reading configures a client's decoding of pods.
@@ -70,7 +72,8 @@ func (r Reading) Read(pod *corev1.Pod) {
 	Adopt(pod, r.Marks)
 }
 
-// Adopt fills in the field of a pod that joined its group by the label, or, without one, by a mark, with its rank; marks are read in their order.
+// Adopt fills in the field of a pod that joined its group by the label, or, without one, by a mark, with its rank;
+// marks are read in their order.
 func Adopt(pod *corev1.Pod, marks ...Marks) {
 	if pod.Spec.SchedulingGroup != nil {
 		return

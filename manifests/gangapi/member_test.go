@@ -9,7 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// A mark counts where neither the field nor the label names a group, the first mark of several, and a rank that the pod states itself stays.
+// A mark counts where neither the field nor the label names a group, the first mark of several, and a rank that the pod
+// states itself stays.
 func TestAdopt_Marks(t *testing.T) {
 	marks := func(group string, rank *int) gangapi.Marks {
 		return func(*corev1.Pod) (gangapi.Membership, bool) {

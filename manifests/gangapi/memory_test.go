@@ -161,7 +161,8 @@ func TestFollow_KeepsTheChoiceWhileItCannotBeRead(t *testing.T) {
 	}
 }
 
-// The field of a pod wins over its label, and a pod without either is in no group. Adopt changes pods without the field only.
+// The field of a pod wins over its label, and a pod without either is in no group. Adopt changes pods without the field
+// only.
 func TestAdopt(t *testing.T) {
 	name := func(group string) *corev1.PodSchedulingGroup { return &corev1.PodSchedulingGroup{PodGroupName: &group} }
 	labeled := map[string]string{gangapi.Label: "labeled"}

@@ -146,7 +146,8 @@ func (g *podGroups) Patch(
 	return written, err //nolint:wrapcheck // it stands in place of the generated client
 }
 
-// Apply applies a configuration under the name of the API: the generated one has that of the native API, which the API server refuses.
+// Apply applies a configuration under the name of the API: the generated one has that of the native API, which the API
+// server refuses.
 func (g *podGroups) Apply(
 	ctx context.Context, group *applyscheduling.PodGroupApplyConfiguration, options metav1.ApplyOptions,
 ) (*schedulingv1beta1.PodGroup, error) {
@@ -173,7 +174,8 @@ func (g *podGroups) named(
 	return named.WithAPIVersion(g.api.Version().String())
 }
 
-// merge merges a status patch into a cached group, or, if that is nil or another group of its name, into the group as it is read.
+// merge merges a status patch into a cached group, or, if that is nil or another group of its name, into the group as
+// it is read.
 func (g *podGroups) merge(
 	ctx context.Context, name string, cached *schedulingv1beta1.PodGroup, patch []byte,
 ) (*schedulingv1beta1.PodGroup, error) {
@@ -198,8 +200,8 @@ func (g *podGroups) merge(
 	return merged, err
 }
 
-// turns is the number of merges that can be under way at once; by default there would be one for each processor, and each takes a
-// round trip.
+// turns is the number of merges that can be under way at once; by default there would be one for each processor, and
+// each takes a round trip.
 const turns = 256
 
 // remembered is the number of groups whose last write the client stores. It must cover only those whose writes the

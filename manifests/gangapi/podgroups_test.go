@@ -146,7 +146,8 @@ func TestPatch_OfAStatus(t *testing.T) {
 	}
 }
 
-// Conditions that are written at once, and before the cache shows the first, cost one request each: the group need not be read again.
+// Conditions that are written at once, and before the cache shows the first, cost one request each: the group need not
+// be read again.
 func TestPatch_OfStatusesAtOnce(t *testing.T) {
 	const writers = 8
 	s := newServer(t)

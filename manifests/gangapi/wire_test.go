@@ -27,7 +27,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 )
 
-// podServer serves the pods of one namespace in the media type that a client prefers, and counts the answers by their type.
+// podServer serves the pods of one namespace in the media type that a client prefers, and counts the answers by their
+// type.
 type podServer struct {
 	pods  []corev1.Pod
 	types []string
@@ -146,7 +147,8 @@ func fieldsOf(pods ...corev1.Pod) []string {
 	return names
 }
 
-// Every verb asks for the custom resource, in JSON, and sends its name: API servers know no protobuf of custom resources.
+// Every verb asks for the custom resource, in JSON, and sends its name: API servers know no protobuf of custom
+// resources.
 func TestClient_AsksForTheCustomResource(t *testing.T) {
 	var asked []string
 	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -71,7 +71,8 @@ func SourceOf(binary string) (Source, error) {
 	}, nil
 }
 
-// Platform returns the image of a command for the platform that its binary is made for. The binary must have Go's build information.
+// Platform returns the image of a command for the platform that its binary is made for. The binary must have Go's build
+// information.
 func Platform(c Command, of Source, binary string) (oci.Image, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// The annotations by which tools find an image in a layout: the OCI specification's, and containerd's, which has the whole name.
+// The annotations by which tools find an image in a layout: the OCI specification's, and containerd's, which has the
+// whole name.
 const (
 	refName       = "org.opencontainers.image.ref.name"
 	containerName = "io.containerd.image.name"
@@ -105,8 +106,8 @@ func artifactOf(kind types.MediaType, content []byte, about oci.Descriptor) (oci
 // library is the prefix that container runtimes add to an image name without a registry.
 const library = "docker.io/library"
 
-// Write writes an image as an OCI layout, a folder of dir that has the command's name. Container runtimes name it registry/command:version.
-// The default registry is the one that they add to names without a registry.
+// Write writes an image as an OCI layout, a folder of dir that has the command's name. Container runtimes name it
+// registry/command:version. The default registry is the one that they add to names without a registry.
 func Write(dir, registry string, of Source, made Made) error {
 	at, err := layout.Write(filepath.Join(dir, made.Command.Name), empty.Index)
 	if err != nil {

@@ -48,7 +48,8 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
-// SBOM returns a CycloneDX document that lists the standard library and every module linked into the binary, read from its build information.
+// SBOM returns a CycloneDX document that lists the standard library and every module linked into the binary, read from
+// its build information.
 func SBOM(c Command, of Source, binary string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 // perPage is the number of groups per list request.
 const perPage = 500
 
-// LetGo removes Lockstep's finalizer from all PodGroups of the served APIs, and reports a count for each API. Otherwise only the scheduler removes it:
-// after an uninstall neither a PodGroup nor its namespace could be deleted. Pods are not touched.
+// LetGo removes Lockstep's finalizer from all PodGroups of the served APIs, and reports a count for each API. Otherwise
+// only the scheduler removes it: after an uninstall neither a PodGroup nor its namespace could be deleted. Pods are not
+// touched.
 func LetGo(ctx context.Context, client dynamic.Interface, report func(string)) error {
 	for _, api := range []gangapi.API{gangapi.Resources, gangapi.Native, gangapi.NativeV1} {
 		freed, err := letGo(ctx, client.Resource(api.Resource()))

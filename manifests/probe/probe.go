@@ -27,8 +27,8 @@ import (
 type Mode string
 
 const (
-	// Resources is a cluster where PodGroups are custom resources: everything works but claims that the API server shares, and the stock
-	// scheduler for gangs.
+	// Resources is a cluster where PodGroups are custom resources: everything works but claims that the API server
+	// shares, and the stock scheduler for gangs.
 	Resources Mode = "resources"
 	// Full is a cluster that stores PodGroups with their topology constraints and their shared resource claims.
 	Full Mode = "full"

@@ -146,8 +146,8 @@ func TestProbe_ResourcesFollowDiscovery(t *testing.T) {
 	}
 }
 
-// An upgrade of the cluster that serves more changes nothing: the gangs that run stay in their API. A process that starts reports
-// it.
+// An upgrade of the cluster that serves more changes nothing: the gangs that run stay in their API. A process that
+// starts reports it.
 func TestProbe_ChoiceIsRemembered(t *testing.T) {
 	client := server(nil, nil)
 	client.Resources = []*metav1.APIResourceList{{

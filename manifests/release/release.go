@@ -13,9 +13,11 @@ import (
 
 // Build is a build of Lockstep.
 type Build struct {
-	// Version is the repository's tag, or Go's pseudo-version for an untagged commit; "devel" if the build was not stamped.
+	// Version is the repository's tag, or Go's pseudo-version for an untagged commit; "devel" if the build was not
+	// stamped.
 	Version string
-	// Commit is the full hash of the commit; "unknown" if the build was not stamped. Changed reports uncommitted changes.
+	// Commit is the full hash of the commit; "unknown" if the build was not stamped. Changed reports uncommitted
+	// changes.
 	Commit  string
 	Changed bool
 	// Kubernetes is the release of the Kubernetes packages in it.

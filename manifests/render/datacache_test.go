@@ -43,7 +43,8 @@ func piece(name, job string, spec fields) *unstructured.Unstructured {
 	}}
 }
 
-// set is a LeaderWorkerSet as Kubeflow's initializer creates it, of job train, with further fields of the pods of its workers and of their container.
+// set is a LeaderWorkerSet as Kubeflow's initializer creates it, of job train, with further fields of the pods of its
+// workers and of their container.
 func set(pod, container fields) *unstructured.Unstructured {
 	worker := fields{"name": "worker", "image": "cache", "env": []any{fields{"name": "TABLE_NAME", "value": "clicks"}}}
 	maps.Copy(worker, container)
@@ -55,7 +56,8 @@ func set(pod, container fields) *unstructured.Unstructured {
 	}})
 }
 
-// The initializer of a job creates the cache of that job, and none of another's; and the cache's pods reach no Secret and no other account.
+// The initializer of a job creates the cache of that job, and none of another's; and the cache's pods reach no Secret
+// and no other account.
 func TestPolicies_DataCaches(t *testing.T) {
 	plugin := admissionOf(t, "datacaches.lockstep.dev")
 	const (

@@ -158,8 +158,8 @@ func says(t *testing.T, name string, err error, text string) {
 	}
 }
 
-// Membership is decided when a pod is created. An API server without the field drops it before policies see the pod, so the label alone
-// counts there.
+// Membership is decided when a pod is created. An API server without the field drops it before policies see the pod, so
+// the label alone counts there.
 func TestPolicies_GangMembers(t *testing.T) {
 	plugin := admissionOf(t, "gangmembers.lockstep.dev")
 	pod := func(labels map[string]string, group *corev1.PodSchedulingGroup) runtime.Object {
@@ -237,7 +237,8 @@ func TestPolicies_GangMembersBindings(t *testing.T) {
 	}
 }
 
-// The priority of a custom resource is written by the scheduler. A right in one namespace, even to everything, is not enough.
+// The priority of a custom resource is written by the scheduler. A right in one namespace, even to everything, is not
+// enough.
 func TestPolicies_GangPriorities(t *testing.T) {
 	plugin := admissionOf(t, "gangpriorities.lockstep.dev")
 	group := func(spec map[string]any) runtime.Object {
@@ -272,8 +273,8 @@ func TestPolicies_GangPriorities(t *testing.T) {
 	}
 }
 
-// A held lease of Kubeflow Trainer's name stops the controller, so only controllers of TrainJobs may write it. A right in one namespace, even
-// to everything, is not enough; other leases are written as before.
+// A held lease of Kubeflow Trainer's name stops the controller, so only controllers of TrainJobs may write it. A right
+// in one namespace, even to everything, is not enough; other leases are written as before.
 func TestPolicies_TrainerLeases(t *testing.T) {
 	plugin := admissionOf(t, "trainerleases.lockstep.dev")
 	const (

@@ -71,8 +71,8 @@ func (r Release) Account() string {
 	return "system:serviceaccount:" + r.Namespace + ":" + account
 }
 
-// Namespace returns a release's namespace, as helm install --create-namespace makes it, but that only pods without privileges are
-// admitted.
+// Namespace returns a release's namespace, as helm install --create-namespace makes it, but that only pods without
+// privileges are admitted.
 func Namespace(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",

@@ -86,7 +86,8 @@ func TestRender_ForNamespaces(t *testing.T) {
 	webhooksOf(t, after)
 }
 
-// clusterScoped are the resources of the controller's role that have no namespace. A policy asks for the last in the whole cluster.
+// clusterScoped are the resources of the controller's role that have no namespace. A policy asks for the last in the
+// whole cluster.
 func clusterScoped() []string {
 	return []string{
 		"clustertrainingruntimes",

@@ -35,7 +35,8 @@ const APIVersion = "scheduler.lockstep.dev/v1alpha1"
 // GangPlacementArgs are the arguments of GangPlacement.
 type GangPlacementArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// Levels are the topology levels of the fleet, outermost first. None: those of known label families that nodes carry.
+	// Levels are the topology levels of the fleet, outermost first. None: those of known label families that nodes
+	// carry.
 	Levels []Level `json:"levels,omitempty"`
 	// Accelerators are the extended resources whose nodes are avoided by pods without accelerators. The default is
 	// those of vendors' device plugins.
@@ -43,13 +44,13 @@ type GangPlacementArgs struct {
 	// Leases says where reservations are written for the next scheduler: a ConfigMap. The default is
 	// lockstep-system/lockstep-scheduler-leases.
 	Leases Leases `json:"leases,omitzero"`
-	// UnhealthyConditions are the node conditions that close a node to new pods; an empty list for none. The default is those that
-	// node-problem-detector, AKS and EKS write on broken nodes (see package nodehealth).
+	// UnhealthyConditions are the node conditions that close a node to new pods; an empty list for none. The default is
+	// those that node-problem-detector, AKS and EKS write on broken nodes (see package nodehealth).
 	UnhealthyConditions []Condition `json:"unhealthyConditions"`
 	// Quarantine configures how failures of pods close their nodes.
 	Quarantine Quarantine `json:"quarantine,omitzero"`
-	// Dialects are further ways in which controllers mark the members of a gang, beside those that are built in (see package dialects). They hold for
-	// all profiles of the scheduler.
+	// Dialects are further ways in which controllers mark the members of a gang, beside those that are built in (see
+	// package dialects). They hold for all profiles of the scheduler.
 	Dialects []dialects.Row `json:"dialects,omitempty"`
 	// Demand selects the way in which waiting gangs are reported to node autoscalers.
 	Demand Demand `json:"demand,omitzero"`
@@ -57,8 +58,8 @@ type GangPlacementArgs struct {
 	Preemption Preemption `json:"preemption,omitzero"`
 	// Queueing says in which order the workloads of this profile start.
 	Queueing Queueing `json:"queueing,omitzero"`
-	// LearnRunTimes predicts the run times of workloads that declare none from those of such workloads that have completed. It holds for the profiles that
-	// set it. The default is false.
+	// LearnRunTimes predicts the run times of workloads that declare none from those of such workloads that have
+	// completed. It holds for the profiles that set it. The default is false.
 	LearnRunTimes bool `json:"learnRunTimes,omitempty"`
 }
 
@@ -71,8 +72,8 @@ type Condition struct {
 
 // Quarantine closes a node after two strikes: a pod whose kubelet could not give it its devices, or a rank that failed.
 type Quarantine struct {
-	// HalfLife is the time in which a strike loses half its weight: a node with two strikes is closed for 0.4 of it. 0s is no quarantine. The default
-	// is two hours.
+	// HalfLife is the time in which a strike loses half its weight: a node with two strikes is closed for 0.4 of it. 0s
+	// is no quarantine. The default is two hours.
 	HalfLife *metav1.Duration `json:"halfLife,omitempty"`
 	// MostPercent is the percentage of nodes that may be in quarantine at a time, at least one node. The default is 5.
 	MostPercent *int32 `json:"mostPercent,omitempty"`
@@ -98,13 +99,14 @@ type Level struct {
 // GangPermitArgs are the arguments of GangPermit.
 type GangPermitArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// Grace limits the time in which no member of a starting gang makes progress. Then the start ends. The default is one minute.
+	// Grace limits the time in which no member of a starting gang makes progress. Then the start ends. The default is
+	// one minute.
 	Grace *metav1.Duration `json:"grace,omitempty"`
-	// PreparationTimeout is the same while members get their devices and volumes. The default is twenty minutes: in-tree plugins allow ten minutes
-	// for a volume, and ten for a device.
+	// PreparationTimeout is the same while members get their devices and volumes. The default is twenty minutes:
+	// in-tree plugins allow ten minutes for a volume, and ten for a device.
 	PreparationTimeout *metav1.Duration `json:"preparationTimeout,omitempty"`
-	// RepairTimeout limits the wait of a gang that ran for nodes for members that it lost. After it all of the gang is evicted to
-	// start again as a whole; until then a node that returns is enough. The default is five minutes.
+	// RepairTimeout limits the wait of a gang that ran for nodes for members that it lost. After it all of the gang is
+	// evicted to start again as a whole; until then a node that returns is enough. The default is five minutes.
 	RepairTimeout *metav1.Duration `json:"repairTimeout,omitempty"`
 }
 

@@ -12,15 +12,17 @@ import (
 
 // Preemption says when the eviction of workloads of a lower priority pays. It holds for all profiles of the scheduler.
 type Preemption struct {
-	// Prices say how much work others may lose for a workload, by its priority; priorities below the first price have no limit. The default is
-	// 2 percent for priorities below 1,000,000, and no limit from there; an empty list is no limit for any, as in Kubernetes.
+	// Prices say how much work others may lose for a workload, by its priority; priorities below the first price have
+	// no limit. The default is 2 percent for priorities below 1,000,000, and no limit from there; an empty list is no
+	// limit for any, as in Kubernetes.
 	Prices []Price `json:"prices"`
-	// RestartTime counts as lost, beside the work since the last checkpoint: an evicted workload assembles again and loads its checkpoint. The
-	// default is 30 seconds.
+	// RestartTime counts as lost, beside the work since the last checkpoint: an evicted workload assembles again and
+	// loads its checkpoint. The default is 30 seconds.
 	RestartTime *metav1.Duration `json:"restartTime,omitempty"`
 	// MinRunTime protects workloads that have run for a shorter time from those with a price. The default is 0.
 	MinRunTime *metav1.Duration `json:"minRunTime,omitempty"`
-	// MostPerDay limits the evictions of a workload within 24 hours, by those with a price; 0 means without limit. The default is one.
+	// MostPerDay limits the evictions of a workload within 24 hours, by those with a price; 0 means without limit. The
+	// default is one.
 	MostPerDay *int32 `json:"mostPerDay,omitempty"`
 }
 
@@ -28,7 +30,8 @@ type Preemption struct {
 type Price struct {
 	// FromPriority is the lowest priority that it is for; it ends where the next one begins.
 	FromPriority int32 `json:"fromPriority"`
-	// Percent limits the accelerator-hours that others lose for each hundred by which the workload starts earlier; 0 means without limit.
+	// Percent limits the accelerator-hours that others lose for each hundred by which the workload starts earlier; 0
+	// means without limit.
 	Percent int64 `json:"percent"`
 }
 

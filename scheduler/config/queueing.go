@@ -13,22 +13,26 @@ import (
 
 // Queueing says in which order the workloads of a profile start, and how much idles for those that wait longest.
 type Queueing struct {
-	// Discipline is fifo, backfill or promise. fifo lets no workload pass the first one that has a reservation; backfill lets those pass that do not
-	// delay it; promise is backfill in which shorter workloads pass longer ones by Slack, and which reserves further ahead the longer a workload has
-	// waited. The default is promise.
+	// Discipline is fifo, backfill or promise. fifo lets no workload pass the first one that has a reservation;
+	// backfill lets those pass that do not delay it; promise is backfill in which shorter workloads pass longer ones by
+	// Slack, and which reserves further ahead the longer a workload has waited. The default is promise.
 	Discipline string `json:"discipline,omitempty"`
-	// SlackPercent applies to promise: a workload is due after it has waited for so many hundredths of its run time, 0 to 1000. The default is 5.
+	// SlackPercent applies to promise: a workload is due after it has waited for so many hundredths of its run time, 0
+	// to 1000. The default is 5.
 	SlackPercent *int32 `json:"slackPercent,omitempty"`
-	// IdleTime limits how long a reservation holds accelerators idle, for each that it reserves: at least a second, or 0s for no limit. A reservation that has
-	// used it up is suspended, and earns a quarter of an hour for each hour of suspension. The default is an hour; for promise, four hours.
+	// IdleTime limits how long a reservation holds accelerators idle, for each that it reserves: at least a second, or
+	// 0s for no limit. A reservation that has used it up is suspended, and earns a quarter of an hour for each hour of
+	// suspension. The default is an hour; for promise, four hours.
 	IdleTime *metav1.Duration `json:"idleTime,omitempty"`
-	// GuessWeight divides IdleTime while the start of a reservation is a guess, because runs in its place have declared no end: 1 to 1000. The default is 1;
-	// for promise, 16.
+	// GuessWeight divides IdleTime while the start of a reservation is a guess, because runs in its place have declared
+	// no end: 1 to 1000. The default is 1; for promise, 16.
 	GuessWeight *int32 `json:"guessWeight,omitempty"`
-	// Horizon limits how far ahead of its start a workload reserves a place: at least a second, or 0s for no limit. The default is a day.
+	// Horizon limits how far ahead of its start a workload reserves a place: at least a second, or 0s for no limit. The
+	// default is a day.
 	Horizon *metav1.Duration `json:"horizon,omitempty"`
-	// TogetherPercent applies to gangs of known run time that ask for no topology: one that needs at most so many hundredths of a domain waits for room in one,
-	// while that room is expected within Horizon. 0 to 100; 0 starts gangs on any nodes. The default is 0; for promise, 50.
+	// TogetherPercent applies to gangs of known run time that ask for no topology: one that needs at most so many
+	// hundredths of a domain waits for room in one, while that room is expected within Horizon. 0 to 100; 0 starts
+	// gangs on any nodes. The default is 0; for promise, 50.
 	TogetherPercent *int32 `json:"togetherPercent,omitempty"`
 }
 

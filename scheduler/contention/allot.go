@@ -2,7 +2,8 @@ package contention
 
 import "slices"
 
-// allot gives the first trials of a sweep their turn, as many as may start beside those that run, and takes it from the others.
+// allot gives the first trials of a sweep their turn, as many as may start beside those that run, and takes it from the
+// others.
 func (m *Machine) allot(w *sweep) {
 	was := w.in
 	w.in = m.first(w)

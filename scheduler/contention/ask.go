@@ -11,7 +11,8 @@ type Ask struct {
 	Gang topology.Gang
 	// Needed counts the waiting members that have to start together. Late members are not counted, and always placed.
 	Needed int
-	// End is the instant in seconds at which the entity would end if it started now; topology.EndUnknown if that is not known.
+	// End is the instant in seconds at which the entity would end if it started now; topology.EndUnknown if that is not
+	// known.
 	End int64
 }
 
@@ -26,8 +27,8 @@ type Answer struct {
 
 // Refusal explains why an entity does not fit. Exactly one field is set.
 type Refusal struct {
-	// Wrong is the fault of the question. Such an entity waits like one without room, since levels appear and disappear with
-	// node labels.
+	// Wrong is the fault of the question. Such an entity waits like one without room, since levels appear and disappear
+	// with node labels.
 	Wrong error
 	Short *topology.Shortfall
 }
@@ -95,8 +96,8 @@ func (a Ask) Least() topology.Gang {
 	return gang
 }
 
-// Fewest returns the gang with the fewest members that may start, those that run included. Without any that run it is Least: of a gang
-// with running members, Min would count these, and be reached without a place for those that wait.
+// Fewest returns the gang with the fewest members that may start, those that run included. Without any that run it is
+// Least: of a gang with running members, Min would count these, and be reached without a place for those that wait.
 func (a Ask) Fewest() topology.Gang {
 	if !slices.ContainsFunc(a.Gang.Members, func(m topology.Member) bool { return m.Placed }) {
 		return a.Least()

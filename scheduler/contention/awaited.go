@@ -30,8 +30,8 @@ func (m *Machine) Awaited(owner ID, snap *Snapshot) []Expectation {
 	})
 }
 
-// awaitedOn returns the units that have to leave a node before a need is free there, the debt to earlier leases without evictions (see
-// readyAt).
+// awaitedOn returns the units that have to leave a node before a need is free there, the debt to earlier leases without
+// evictions (see readyAt).
 func (t *turn) awaitedOn(node int, need, debt topology.Capacity) []Expectation {
 	snap, owner := t.snap, &t.s.Entity
 	if fitsIn(snap.Ledger.Free[node], need) {

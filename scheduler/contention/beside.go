@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// binding returns the closed leases that an entity has to respect, in order: those of earlier entities that basic rule 3 does not
-// let it use.
+// binding returns the closed leases that an entity has to respect, in order: those of earlier entities that basic rule
+// 3 does not let it use.
 func (m *Machine) binding(e *Entity, now int64) []*Lease {
 	var out []*Lease
 	for _, l := range m.earlier(e) {
@@ -18,7 +18,8 @@ func (m *Machine) binding(e *Entity, now int64) []*Lease {
 	return out
 }
 
-// earlier returns the leases of other owners that precede an entity, in order, but for those that it outranks. The slice may be the machine's.
+// earlier returns the leases of other owners that precede an entity, in order, but for those that it outranks. The
+// slice may be the machine's.
 func (m *Machine) earlier(e *Entity) []*Lease {
 	n := 0
 	for n < len(m.leases) && m.leases[n].Order.Compare(e.Order) < 0 {
@@ -31,16 +32,16 @@ func (m *Machine) earlier(e *Entity) []*Lease {
 	return out
 }
 
-// endsBefore reports whether an entity that starts now ends before the instant of a lease, with a chance of overrun that the
-// units which passed before leave room for (basic rule 3a).
+// endsBefore reports whether an entity that starts now ends before the instant of a lease, with a chance of overrun
+// that the units which passed before leave room for (basic rule 3a).
 func (m *Machine) endsBefore(e *Entity, l *Lease, now int64) bool {
 	return l.Reason.waits() && !l.Late && e.RunTime > 0 && now+e.RunTime <= l.Instant &&
 		l.Risk+e.Overrun <= m.policy.MaxOverrun
 }
 
-// yields reports whether the owner of a lease may evict the entity when it needs the place, and not at once (basic rule 3b). A place that
-// victims leave is needed as soon as they have left. In a place that it shares with an earlier closed lease, an owner evicts no unit
-// that is in the way of both.
+// yields reports whether the owner of a lease may evict the entity when it needs the place, and not at once (basic rule
+// 3b). A place that victims leave is needed as soon as they have left. In a place that it shares with an earlier closed
+// lease, an owner evicts no unit that is in the way of both.
 func (m *Machine) yields(e *Entity, l *Lease, now int64) bool {
 	if !l.preempts || !e.Preemptible || e.Order.Priority >= l.Order.Priority || l.Reason == Preemption {
 		return false

@@ -4,7 +4,8 @@ package contention
 type Budget struct {
 	// Granted limits the idle of this closing.
 	Granted int64
-	// Spent counts the idle since the lease closed, several times while the instant was a guess (Discipline.GuessWeight).
+	// Spent counts the idle since the lease closed, several times while the instant was a guess
+	// (Discipline.GuessWeight).
 	Spent int64
 	// Idled counts the idle of all closings, once.
 	Idled int64

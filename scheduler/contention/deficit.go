@@ -202,7 +202,8 @@ func (d *deficit) binds(leases []*Lease) {
 	}
 }
 
-// holds reports whether a count beside leases is of use beside these: all of the former are among them, and as they were.
+// holds reports whether a count beside leases is of use beside these: all of the former are among them, and as they
+// were.
 func (d *deficit) holds(leases []*Lease) bool {
 	for i, l := range d.bound {
 		if l.version != d.versions[i] {
@@ -215,7 +216,8 @@ func (d *deficit) holds(leases []*Lease) bool {
 	return d.known
 }
 
-// paidBack forgets a count that is made beside the place of a lease, which has left it, and reports whether it was known.
+// paidBack forgets a count that is made beside the place of a lease, which has left it, and reports whether it was
+// known.
 func (d *deficit) paidBack(l *Lease) bool {
 	if !d.known || !slices.Contains(d.owed, l) {
 		return false

@@ -10,20 +10,23 @@ import (
 type Discipline struct {
 	// Strict lets no later entity pass one of this discipline that waits and has a lease.
 	Strict bool
-	// Slack sets when an entity is due: so many hundredths of its run time after it became ready (rule 14), 0 to MaxSlack. 0 orders entities by
-	// arrival.
+	// Slack sets when an entity is due: so many hundredths of its run time after it became ready (rule 14), 0 to
+	// MaxSlack. 0 orders entities by arrival.
 	Slack int64
 	// UnknownRun is the run time in seconds that Slack assumes for entities without a known one.
 	UnknownRun int64
 	// Budget limits the idle of a closed lease, in seconds for each of its owner's accelerators. 0 is no limit.
 	Budget int64
-	// GuessWeight multiplies the idle that is counted against Budget while the instant of a lease rests on guesses (rule 9). 0 stands for 1.
+	// GuessWeight multiplies the idle that is counted against Budget while the instant of a lease rests on guesses
+	// (rule 9). 0 stands for 1.
 	GuessWeight int64
-	// EarnPart divides the time for which a lease is open: 4 earns a quarter of an hour of Budget per hour. 0 earns nothing.
+	// EarnPart divides the time for which a lease is open: 4 earns a quarter of an hour of Budget per hour. 0 earns
+	// nothing.
 	EarnPart int64
 	// Horizon is the longest time in seconds from now to the instant of a closed lease. 0 is no limit.
 	Horizon int64
-	// WaitPart divides the owner's wait into a longer horizon: with 4, two days after a wait of eight. 0 keeps the horizon fixed.
+	// WaitPart divides the owner's wait into a longer horizon: with 4, two days after a wait of eight. 0 keeps the
+	// horizon fixed.
 	WaitPart int64
 	// Together is the largest part of a domain, in percent, that a gang may need for the scheduler to place it inside
 	// one (rule 15). 0 disables this.
@@ -44,10 +47,11 @@ func FIFO() Discipline {
 	return d
 }
 
-// Promise returns the discipline in which an entity is due by a twentieth of its run time after it became ready. A shorter entity passes
-// a longer one by that much and no more, and the longer an entity waits, the further ahead its place is reserved: so waits are short in
-// the mean and bounded for each. Slack-based backfill is of D. Talby and D. Feitelson, Supporting priorities and improving utilization of
-// the IBM SP scheduler using slack-based backfilling (IPPS 1999), which computes each slack anew; a fixed one keeps the order transitive.
+// Promise returns the discipline in which an entity is due by a twentieth of its run time after it became ready. A
+// shorter entity passes a longer one by that much and no more, and the longer an entity waits, the further ahead its
+// place is reserved: so waits are short in the mean and bounded for each. Slack-based backfill is of D. Talby and D.
+// Feitelson, Supporting priorities and improving utilization of the IBM SP scheduler using slack-based backfilling
+// (IPPS 1999), which computes each slack anew; a fixed one keeps the order transitive.
 func Promise() Discipline {
 	const (
 		twentieth = 5
@@ -67,11 +71,12 @@ func (m *Machine) SetDiscipline(d Discipline) { m.policy.Discipline = d }
 // MaxSlack is the largest Slack: ten times the run time.
 const MaxSlack = 1000
 
-// longestRun is the longest run time in seconds that counts for Slack. Tenants declare run times: the product of a longer one might overflow, and be due
-// centuries ago.
+// longestRun is the longest run time in seconds that counts for Slack. Tenants declare run times: the product of a
+// longer one might overflow, and be due centuries ago.
 const longestRun = 366 * day
 
-// due returns the instant that orders entities of one priority, the zero time for that at which the entity became ready.
+// due returns the instant that orders entities of one priority, the zero time for that at which the entity became
+// ready.
 func (d Discipline) due(e *Entity) time.Time {
 	if d.Slack == 0 {
 		return time.Time{}
@@ -122,9 +127,9 @@ func (p Policy) discipline(e *Entity) Discipline {
 	return p.Discipline
 }
 
-// Due returns when an entity is due that is added or evaluated: as it was, if it waits already or has a lease since the same instant. A prediction
-// that changes, or a run time that gets shorter while it waits, does not move it. After a fail-over it is computed anew from the entity alone, before or
-// after State.Restore: a discipline reads nothing else.
+// Due returns when an entity is due that is added or evaluated: as it was, if it waits already or has a lease since the
+// same instant. A prediction that changes, or a run time that gets shorter while it waits, does not move it. After a
+// fail-over it is computed anew from the entity alone, before or after State.Restore: a discipline reads nothing else.
 func (m *Machine) Due(e *Entity) time.Time {
 	if s := m.queue.spots[e.ID]; s != nil && s.Order.Since.Equal(e.Order.Since) {
 		return s.Order.Due

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A lease is looked at again when its instant gets within the horizon: not a second later than a dumb twin finds, and no earlier.
+// A lease is looked at again when its instant gets within the horizon: not a second later than a dumb twin finds, and
+// no earlier.
 func TestDiscipline_NearsWhenItsHorizonReachesTheInstant(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -24,7 +25,8 @@ func TestDiscipline_NearsWhenItsHorizonReachesTheInstant(t *testing.T) {
 	}
 }
 
-// The order is total and does not change while an entity waits: a run time that gets shorter, or is predicted anew, moves no entity.
+// The order is total and does not change while an entity waits: a run time that gets shorter, or is predicted anew,
+// moves no entity.
 func TestDiscipline_DueOnce(t *testing.T) {
 	m := New(DefaultPolicy())
 	e := Entity{ID: "ns/a", Order: Order{Since: time.Unix(1000, 0)}, RunTime: 7200}

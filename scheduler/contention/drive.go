@@ -9,7 +9,8 @@ import (
 // These are for drivers in which another queue chooses the next entity to evaluate, and another scheduler places single
 // pods.
 
-// Candidate reports whether an entity that waits may have to be evaluated now. It is true for an entity that the machine does not know.
+// Candidate reports whether an entity that waits may have to be evaluated now. It is true for an entity that the
+// machine does not know.
 func (m *Machine) Candidate(id ID) bool {
 	s := m.queue.spots[id]
 	if s == nil {
@@ -46,7 +47,8 @@ func (m *Machine) Entity(id ID) (Entity, bool) {
 	return s.Entity, true
 }
 
-// Position returns where an entity stands among all that wait, from 1; 0 if it does not wait. It costs a search in each class.
+// Position returns where an entity stands among all that wait, from 1; 0 if it does not wait. It costs a search in each
+// class.
 func (m *Machine) Position(id ID) int {
 	s := m.queue.spots[id]
 	if s == nil {
@@ -121,8 +123,8 @@ func (m *Machine) Reopen() {
 	m.openAll()
 }
 
-// Trial returns where an entity would be placed in a snapshot, or why it does not fit. It is for dry runs: it changes neither the queue nor
-// a lease.
+// Trial returns where an entity would be placed in a snapshot, or why it does not fit. It is for dry runs: it changes
+// neither the queue nor a lease.
 func (m *Machine) Trial(e Entity, snap *Snapshot) Answer {
 	m.enter(snap)
 	e.Order.Due = m.Due(&e)

@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Entity waits for a place: a gang, a replacement for lost members, the surplus of an elastic gang, or a single pod. Only ready
-// entities are in the queue: complete, not gated, not suspended.
+// Entity waits for a place: a gang, a replacement for lost members, the surplus of an elastic gang, or a single pod.
+// Only ready entities are in the queue: complete, not gated, not suspended.
 type Entity struct {
 	ID    ID
 	Order Order
@@ -16,8 +16,8 @@ type Entity struct {
 	Question string
 	// RunTime is the longest run time in seconds if that is known, else 0.
 	RunTime int64
-	// Overrun is the chance, in thousandths, that it runs longer than RunTime. The drivers leave it 0: a predicted run time counts as a
-	// declared one.
+	// Overrun is the chance, in thousandths, that it runs longer than RunTime. The drivers leave it 0: a predicted run
+	// time counts as a declared one.
 	Overrun int64
 	// Preemptible says that it may be evicted for an entity of higher priority once it runs.
 	Preemptible bool
@@ -27,8 +27,8 @@ type Entity struct {
 	NeverPreempts bool
 	// Accelerators is the number that it requests.
 	Accelerators int64
-	// Elastic says that the gang may start with fewer members than all, with Ask.Needed at least, and gets the others later. It waits for all if it ends sooner
-	// so. Members that join others are not Elastic.
+	// Elastic says that the gang may start with fewer members than all, with Ask.Needed at least, and gets the others
+	// later. It waits for all if it ends sooner so. Members that join others are not Elastic.
 	Elastic bool
 	// Work is the run time of an elastic gang with all members, in seconds; 0 if it is not known.
 	Work int64
@@ -56,11 +56,11 @@ type Snapshot struct {
 	Fleet int64
 	// Placer chooses nodes; nil is package topology.
 	Placer Placer
-	// Coordinates is a comparable value that names the numbering of nodes and the order of resources in the ledger. A driver with
-	// one numbering leaves it nil.
+	// Coordinates is a comparable value that names the numbering of nodes and the order of resources in the ledger. A
+	// driver with one numbering leaves it nil.
 	Coordinates any
-	// Held returns the place of a lease in the ledger's coordinates; it is called for all leases when the coordinates are others
-	// than in the snapshot before. Members on nodes that the ledger does not have are missing.
+	// Held returns the place of a lease in the ledger's coordinates; it is called for all leases when the coordinates
+	// are others than in the snapshot before. Members on nodes that the ledger does not have are missing.
 	Held func(*Lease) []topology.Held
 	// Owner returns the question of a lease's owner in the ledger's coordinates; false if the ledger cannot count the
 	// demands of the owner and of the evaluated entity together. A nil Owner returns the owner's question unchanged.

@@ -65,8 +65,9 @@ func (t *turn) preempt(reason Wait) bool {
 	return true
 }
 
-// chosen chooses victims among units, and weighs their eviction for an entity that does not insist; false if none helps. The search is exact, so units that
-// are too dear are left out of it, unless a disruption budget is exceeded without them.
+// chosen chooses victims among units, and weighs their eviction for an entity that does not insist; false if none
+// helps. The search is exact, so units that are too dear are left out of it, unless a disruption budget is exceeded
+// without them.
 func (t *turn) chosen(asked Ask, units []*Unit) (choice, Balance, bool) {
 	restart := t.policy.restart(&t.s.Entity)
 	cheap, most := t.affordable(units)
@@ -138,8 +139,8 @@ func (t *turn) evict(p Preempted) evicted {
 	return noted
 }
 
-// inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free beside earlier leases at
-// the instant, the lowest priority first; none if there is room beside them.
+// inTheWay returns the units on a leased node that have to be evicted so that the owner's part of it is free beside
+// earlier leases at the instant, the lowest priority first; none if there is room beside them.
 func (t *turn) inTheWay(l *Lease, n need) []*Unit {
 	free := slices.Clone(t.snap.Ledger.Free[n.node])
 	var stay, out []*Unit

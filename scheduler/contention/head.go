@@ -173,8 +173,8 @@ func (t *turn) credits(l *Lease, before int64) bool {
 	return false
 }
 
-// prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless there is an
-// earlier one that rests on firm ends; else the earliest.
+// prospects returns the place that the entity should have: that of its closed lease if it can still be had, unless
+// there is an earlier one that rests on firm ends; else the earliest.
 func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	if l == nil || l.Open || l.Reason != Head || l.broken {
 		return t.reserve(t.snap, e, t.ask(t.snap, e))
@@ -194,8 +194,8 @@ func (t *turn) prospects(l *Lease, e *Entity) (prospect, bool) {
 	return kept, true
 }
 
-// reserve finds the earliest place for an owner beside the leases of earlier entities. A place that rests on firm ends is preferred
-// to one that rests on guesses, unless it takes more than twice as long: a guess is a median.
+// reserve finds the earliest place for an owner beside the leases of earlier entities. A place that rests on firm ends
+// is preferred to one that rests on guesses, unless it takes more than twice as long: a guess is a median.
 func (t *turn) reserve(snap *Snapshot, owner *Entity, ask Ask) (prospect, bool) {
 	ends := t.ends(snap, owner)
 	guess, ok := t.reserveBy(snap, owner, ask, ends)
@@ -290,7 +290,8 @@ func (t *turn) endsOf(snap *Snapshot, owner *Entity, meant func(Expectation) boo
 	return append(now, later...)
 }
 
-// evictable reports whether an owner may evict a unit when it needs its place. One that leaves already does not leave earlier.
+// evictable reports whether an owner may evict a unit when it needs its place. One that leaves already does not leave
+// earlier.
 func (t *turn) evictable(u *Unit, owner *Entity) bool {
 	return t.policy.insists(owner) && u.Preemptible && !u.Leaving && u.Priority < owner.Order.Priority
 }

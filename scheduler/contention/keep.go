@@ -65,7 +65,8 @@ func (m *Machine) givesUnearned(to Lease) bool {
 // outranks reports whether an entity may use the places that are reserved for a gang's lost or late members. It could
 // have the whole gang evicted, and members that are not there must not protect a gang.
 func (m *Machine) outranks(e *Entity, l *Lease) bool {
-	return (l.Reason == Replacement || l.Reason == LateMember) && l.Preemptible && m.policy.Preemption && !e.NeverPreempts &&
+	return (l.Reason == Replacement || l.Reason == LateMember) && l.Preemptible && m.policy.Preemption &&
+		!e.NeverPreempts &&
 		!e.Order.Replacement &&
 		e.Order.Priority > l.Order.Priority
 }

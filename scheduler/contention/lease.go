@@ -39,12 +39,13 @@ type Lease struct {
 	Nodes []int
 	// Within is the smallest domain that holds the place.
 	Within topology.Domain
-	// Instant is the time at which the place is expected to be free: the latest expected end (Unit.Expected) of the units
-	// that have to leave it, at least the time of the evaluation; None if they never end.
+	// Instant is the time at which the place is expected to be free: the latest expected end (Unit.Expected) of the
+	// units that have to leave it, at least the time of the evaluation; None if they never end.
 	Instant int64
 	// Firm says that the instant rests on known ends only.
 	Firm bool
-	// Expiry is the instant at which the lease ends whatever happens; None for leases that live as long as their owner waits.
+	// Expiry is the instant at which the lease ends whatever happens; None for leases that live as long as their owner
+	// waits.
 	Expiry int64
 	// Open leases bind no entity.
 	Open bool
@@ -57,9 +58,11 @@ type Lease struct {
 	Sweep Sweep `json:"Sweep,omitzero"`
 	// Risk is the sum of the chances, in thousandths, that units which passed outlast the instant.
 	Risk int64
-	// Promised is the instant that the lease named when it closed last. A closed lease moves to another place only if that is free by then.
+	// Promised is the instant that the lease named when it closed last. A closed lease moves to another place only if
+	// that is free by then.
 	Promised int64 `json:"Told"`
-	// Preemptible says that the owner may be evicted for an entity of higher priority: places of its lost and late members bind no such entity.
+	// Preemptible says that the owner may be evicted for an entity of higher priority: places of its lost and late
+	// members bind no such entity.
 	Preemptible bool
 	// Unearned is the instant until which a lease of lost members lasts although they have not used their places for as
 	// long; 0 if it does not.
@@ -90,13 +93,13 @@ type Lease struct {
 	refused map[*class]struct{}
 	// broken says that nodes of the place no longer exist, lost that it did not become free when it was chosen.
 	broken, lost bool
-	// bars are the classes with an entity that was refused, or found no victims, while this lease bound it: without the lease, the entity may
-	// fit.
+	// bars are the classes with an entity that was refused, or found no victims, while this lease bound it: without the
+	// lease, the entity may fit.
 	bars map[*class]struct{}
 	// dirty leases have to be evaluated again, searching ones also for an earlier place.
 	dirty, searching bool
-	// lacks is the owner's deficit for an earlier place beside earlier leases, or an open lease's for a place that rests on
-	// firm ends.
+	// lacks is the owner's deficit for an earlier place beside earlier leases, or an open lease's for a place that
+	// rests on firm ends.
 	lacks deficit
 	// spare counts the room at the instant for moving aside (rule 3).
 	spare spare
@@ -108,15 +111,15 @@ type Lease struct {
 	drifted, punctual bool
 	// skipped says that the lease, which is open, is not placed anew in this round, since it could not close.
 	skipped bool
-	// allowed says that the end of a unit in this round allows an earlier place, and hopes that the lease, which is closed,
-	// gains from such units if earlier leases leave their places.
+	// allowed says that the end of a unit in this round allows an earlier place, and hopes that the lease, which is
+	// closed, gains from such units if earlier leases leave their places.
 	allowed, hopes bool
 	// evaluated is the instant of the last evaluation.
 	evaluated int64
 	// recheck is the instant at which the lease gets dirty by itself, None for never.
 	recheck int64
-	// awaits are the parts of units that leave the place of a preemption lease. The owner is evaluated when the last of them, or anything
-	// else, has ended. nil has it evaluated at each end.
+	// awaits are the parts of units that leave the place of a preemption lease. The owner is evaluated when the last of
+	// them, or anything else, has ended. nil has it evaluated at each end.
 	awaits map[part]struct{}
 	// clears is the instant at which units that use the place by basic rule 3b have to be evicted, None for never.
 	clears int64
@@ -140,7 +143,8 @@ func (l *Lease) await(snap *Snapshot, leaves func(*Unit) bool) {
 	}
 }
 
-// left notes that a unit has left nodes. It reports whether the lease awaited the unit on all of them, and awaits others.
+// left notes that a unit has left nodes. It reports whether the lease awaited the unit on all of them, and awaits
+// others.
 func (l *Lease) left(u *Unit, nodes []int) bool {
 	before := len(l.awaits)
 	for _, node := range nodes {
@@ -181,8 +185,8 @@ func (l *Lease) needOn(node int) (int, bool) {
 	return slices.BinarySearchFunc(l.needs, node, func(n need, node int) int { return n.node - node })
 }
 
-// overrun notes that a unit which passed the lease has outlasted its known end: no other passes because of its end. Else each late unit
-// would move the instant, and so let others pass that may be late, for ever.
+// overrun notes that a unit which passed the lease has outlasted its known end: no other passes because of its end.
+// Else each late unit would move the instant, and so let others pass that may be late, for ever.
 func (l *Lease) overrun(u *Unit, now int64) {
 	l.Late = l.Late || u.End.firm() && u.End.At < now && u.Started >= l.Since
 }

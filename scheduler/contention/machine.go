@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Machine is the state of the queue: the waiting entities and the leases. Make one with New. It is not safe for concurrent use.
+// Machine is the state of the queue: the waiting entities and the leases. Make one with New. It is not safe for
+// concurrent use.
 type Machine struct {
 	policy Policy
 	now    int64
@@ -17,7 +18,8 @@ type Machine struct {
 	// starting are the gangs that start, and when each made progress last.
 	starting map[ID]int64
 	idled    ceiling
-	// evictions are remembered for Terms.MaxPerDay (see evicted.go). Drains, lost nodes and starts without progress are none.
+	// evictions are remembered for Terms.MaxPerDay (see evicted.go). Drains, lost nodes and starts without progress are
+	// none.
 	evictions evictions
 	scratch   scratch
 	// blocked says that the ceiling of all leases is reached.
@@ -68,8 +70,8 @@ func (m *Machine) Waiting() []ID {
 // Len returns the number of waiting entities.
 func (m *Machine) Len() int { return len(m.queue.spots) }
 
-// Reason returns why an entity waits, as of its last evaluation or of that of an entity with the same question; false if it does
-// not wait.
+// Reason returns why an entity waits, as of its last evaluation or of that of an entity with the same question; false
+// if it does not wait.
 func (m *Machine) Reason(id ID) (Wait, bool) {
 	s := m.queue.spots[id]
 	if s == nil {
@@ -122,7 +124,8 @@ func (m *Machine) Remove(id ID, now int64) []Action {
 	return m.release(l, WhyNotReady)
 }
 
-// leave takes an entity out of the queue, and returns its spot, nil if it is not there. Another trial of its sweep may have its turn.
+// leave takes an entity out of the queue, and returns its spot, nil if it is not there. Another trial of its sweep may
+// have its turn.
 func (m *Machine) leave(id ID) *spot {
 	s := m.queue.remove(id)
 	if s != nil && s.sweep != nil {
@@ -329,8 +332,8 @@ func (m *Machine) sort() {
 	slices.SortStableFunc(m.leases, func(a, b *Lease) int { return a.Order.Compare(b.Order) })
 }
 
-// grant adds a lease. Later leases in its place are displaced; of too many head leases the last is released. Preemption leases are not
-// counted: their owners' victims leave.
+// grant adds a lease. Later leases in its place are displaced; of too many head leases the last is released. Preemption
+// leases are not counted: their owners' victims leave.
 func (m *Machine) grant(l *Lease) []Action {
 	m.leases = append(m.leases, l)
 	m.sort()

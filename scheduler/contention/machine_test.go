@@ -75,7 +75,8 @@ func randomJob(r *rand.Rand, s contentiontest.Scene, name string) contentiontest
 	return j
 }
 
-// randomSweeps draws a scene in which most jobs are trials of some sweeps. Trials of a sweep disagree about the limit now and then.
+// randomSweeps draws a scene in which most jobs are trials of some sweeps. Trials of a sweep disagree about the limit
+// now and then.
 func randomSweeps(seed uint64) contentiontest.Scene {
 	s, r := randomScene(seed), rand.New(rand.NewPCG(seed, 5))
 	limits := []int{1 + r.IntN(2), 1 + r.IntN(3), 4}
@@ -100,7 +101,8 @@ func randomSweeps(seed uint64) contentiontest.Scene {
 	return s
 }
 
-// Never do more trials of a sweep run than one that starts allows, none waits for a turn that it never gets, and none has a place meanwhile.
+// Never do more trials of a sweep run than one that starts allows, none waits for a turn that it never gets, and none
+// has a place meanwhile.
 func TestMachine_KeepsSweepsWithinTheirLimits(t *testing.T) {
 	for seed := range uint64(scenes(t)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -153,7 +155,8 @@ func last(log []string) string {
 	return strings.Join(log[max(0, len(log)-most):], "\n")
 }
 
-// The player checks the invariants of contentiontest after every evaluation and every round, by counting anew. In the end all jobs have run.
+// The player checks the invariants of contentiontest after every evaluation and every round, by counting anew. In the
+// end all jobs have run.
 func TestMachine_KeepsItsInvariants(t *testing.T) {
 	for seed := range uint64(scenes(t)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -227,8 +230,8 @@ func started(log []string) []string {
 	})
 }
 
-// If all ends are certain and hold, no earlier entity arrives and no node is lost, the head starts at the instant that its lease
-// named first, whatever arrives after it.
+// If all ends are certain and hold, no earlier entity arrives and no node is lost, the head starts at the instant that
+// its lease named first, whatever arrives after it.
 func TestLease_HeadStartsAtItsInstant(t *testing.T) {
 	told := 0
 	for seed := range uint64(scenes(t)) {

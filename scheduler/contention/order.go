@@ -9,12 +9,14 @@ import (
 type Order struct {
 	// Replacement says that the entity replaces lost members of a gang that was whole. It precedes all others.
 	Replacement bool
-	// Grows says that the entity has all that it needs, and would take more: members beyond the fewest of an elastic gang that runs. All others precede it.
+	// Grows says that the entity has all that it needs, and would take more: members beyond the fewest of an elastic
+	// gang that runs. All others precede it.
 	Grows    bool `json:",omitempty"`
 	Priority int32
 	// Since is the instant at which the entity became ready, by the clock of Snapshot.Now. Eviction does not change it.
 	Since time.Time
-	// Due orders entities of one priority before Since does. The zero time is Since. The machine sets it, by the entity's Discipline.
+	// Due orders entities of one priority before Since does. The zero time is Since. The machine sets it, by the
+	// entity's Discipline.
 	Due             time.Time `json:"Due,omitzero"`
 	Namespace, Name string
 }

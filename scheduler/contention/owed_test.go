@@ -31,8 +31,8 @@ func TestLease_NotEvaluatedForWhatEarlierOnesAreOwed(t *testing.T) {
 	}
 }
 
-// The same, but the rest of n2 becomes free at 01:30. The first gang leaves n1 for n2 and n4. So the second one can have
-// n1 from 01:40 on, and it learns of that in the round in which the unit on n4 ends.
+// The same, but the rest of n2 becomes free at 01:30. The first gang leaves n1 for n2 and n4. So the second one can
+// have n1 from 01:40 on, and it learns of that in the round in which the unit on n4 ends.
 func TestLease_HearsThatEarlierOnesLeftTheirPlace(t *testing.T) {
 	p := end(t, owedScene(hour+30*minute), arrivals())
 	first := slices.IndexFunc(
@@ -65,9 +65,9 @@ func TestLease_GainsFromAllEndsOfARound(t *testing.T) {
 	}
 }
 
-// The gang is promised n1 and n2 by 03:00. At 01:05 n3 becomes free, and at 01:06 n4; an urgent job takes n3 until 02:00,
-// and the gang leases n1 and n4 from 01:40 on. At 01:10 an urgent job takes n4 until 02:30, in the round in which a unit
-// ends that was expected later. That is within the promise, but n1 and n3 are free at 02:00.
+// The gang is promised n1 and n2 by 03:00. At 01:05 n3 becomes free, and at 01:06 n4; an urgent job takes n3 until
+// 02:00, and the gang leases n1 and n4 from 01:40 on. At 01:10 an urgent job takes n4 until 02:30, in the round in
+// which a unit ends that was expected later. That is within the promise, but n1 and n3 are free at 02:00.
 func TestLease_LooksForAnotherPlaceThanOneThatWasTaken(t *testing.T) {
 	p := end(t, contentiontest.Scene{Cliques: 1, Nodes: 5, GPUs: 8, Jobs: []contentiontest.Job{
 		runningJob("a", 0, 8, hour+40*minute, hour+40*minute),
@@ -123,8 +123,8 @@ func owedScene(half int64) contentiontest.Scene {
 	}}
 }
 
-// runningJob uses so many accelerators of a node from the start until an instant, and was expected to end at another one.
-// Services never end.
+// runningJob uses so many accelerators of a node from the start until an instant, and was expected to end at another
+// one. Services never end.
 func runningJob(name string, node, gpus int, says, until int64) contentiontest.Job {
 	j := contentiontest.Job{Name: name, Members: 1, GPUs: gpus, Runs: until, On: []int{node}, Priority: 2}
 	if j.Certainty = contention.Never; until != contention.None {

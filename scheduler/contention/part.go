@@ -21,8 +21,8 @@ type Member struct {
 	Leaves int64
 }
 
-// Divide returns the units of an elastic gang: its own with the fewest members first, then one of each other. members are in rank order. whole is the gang as
-// one unit, with the accelerators of all; Holds is replaced.
+// Divide returns the units of an elastic gang: its own with the fewest members first, then one of each other. members
+// are in rank order. whole is the gang as one unit, with the accelerators of all; Holds is replaced.
 func Divide(whole Unit, least int, members []Member) []*Unit {
 	leaves := make([]bool, len(members))
 	for i, m := range members {
@@ -50,8 +50,8 @@ func Divide(whole Unit, least int, members []Member) []*Unit {
 	return out
 }
 
-// Spare reports which members an elastic gang can do without: all but the first so many by rank that stay. members are given in rank order, by whether they
-// leave. It is nil if the gang needs all, or if fewer stay: then it is one unit.
+// Spare reports which members an elastic gang can do without: all but the first so many by rank that stay. members are
+// given in rank order, by whether they leave. It is nil if the gang needs all, or if fewer stay: then it is one unit.
 func Spare(least int, leaves []bool) []bool {
 	stay := 0
 	for _, l := range leaves {
@@ -154,7 +154,8 @@ func lost(units []*Unit, now, restart int64) int64 {
 	return sum
 }
 
-// needed returns the victims without those parts of elastic gangs on whose nodes the entity has no member: as few as possible leave.
+// needed returns the victims without those parts of elastic gangs on whose nodes the entity has no member: as few as
+// possible leave.
 func needed(c choice) []*Unit {
 	nodes := slices.Clone(c.placement.Nodes)
 	slices.Sort(nodes)
@@ -186,12 +187,12 @@ func byGang(a, b *Unit) int {
 	)
 }
 
-// waitsForAll reports whether an elastic gang may wait until there is room for all its members. One that insists starts with those that it can have now, and
-// evicts for the fewest.
+// waitsForAll reports whether an elastic gang may wait until there is room for all its members. One that insists starts
+// with those that it can have now, and evicts for the fewest.
 func (m *Machine) waitsForAll(e *Entity) bool { return e.Elastic && !m.policy.insists(e) }
 
-// startWithFewer starts an elastic gang that has no room for all its members with fewer, if that pays and no lease is in the way of the longer run. It
-// reports whether it did, which ends the turn.
+// startWithFewer starts an elastic gang that has no room for all its members with fewer, if that pays and no lease is
+// in the way of the longer run. It reports whether it did, which ends the turn.
 func (t *turn) startWithFewer() bool {
 	e := &t.s.Entity
 	if !t.waitsForAll(e) {
@@ -212,9 +213,9 @@ func (t *turn) startWithFewer() bool {
 	return started
 }
 
-// smallPays reports whether an elastic gang ends sooner if it starts with the members that have a place now than if it waited for a place for all: its work
-// takes as many times longer as it has fewer members. Of unknown work it is assumed that it takes as long as the wait. Members that would join later are not
-// counted on.
+// smallPays reports whether an elastic gang ends sooner if it starts with the members that have a place now than if it
+// waited for a place for all: its work takes as many times longer as it has fewer members. Of unknown work it is
+// assumed that it takes as long as the wait. Members that would join later are not counted on.
 func (t *turn) smallPays(few Answer) bool {
 	e := &t.s.Entity
 	next, ok := t.reserve(t.snap, e, t.ask(t.snap, e))
@@ -237,8 +238,9 @@ func all(ask Ask) int {
 	return n
 }
 
-// waitIfGrowthCosts ends the turn of members that would join an elastic gang if that loses more than it wins, and reports whether it did: all of the gang would
-// start again from its last checkpoint. They win the accelerators that join, for as long as the gang still runs: as long as it has run, if that is not known.
+// waitIfGrowthCosts ends the turn of members that would join an elastic gang if that loses more than it wins, and
+// reports whether it did: all of the gang would start again from its last checkpoint. They win the accelerators that
+// join, for as long as the gang still runs: as long as it has run, if that is not known.
 func (t *turn) waitIfGrowthCosts(own Answer) bool {
 	e := &t.s.Entity
 	gang := t.snap.Running.Get(e.ID)

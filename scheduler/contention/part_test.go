@@ -22,8 +22,8 @@ func shrinkingScene(seed uint64) contentiontest.Scene {
 	return s
 }
 
-// Elastic gangs give members and take them back, and all invariants hold: no job waits that would fit, no gang is left with fewer members than it needs, and
-// in the end all jobs have run.
+// Elastic gangs give members and take them back, and all invariants hold: no job waits that would fit, no gang is left
+// with fewer members than it needs, and in the end all jobs have run.
 func TestParts_KeepTheInvariants(t *testing.T) {
 	shrunk, grown, drawn := 0, 0, scenes(t)
 	for seed := range uint64(drawn) {

@@ -4,18 +4,18 @@ package contention
 type Policy struct {
 	// Discipline is that of entities that name no other.
 	Discipline
-	// MaxLeases is the largest number of head leases at a time; preemption leases are not counted (rule 12). 0 grants no
-	// head lease: each entity that fits starts.
+	// MaxLeases is the largest number of head leases at a time; preemption leases are not counted (rule 12). 0 grants
+	// no head lease: each entity that fits starts.
 	MaxLeases int
-	// MaxGuesses is the number of closed leases at a time that may rest on guessed ends, in order; the others are open. 0 means
-	// without limit.
+	// MaxGuesses is the number of closed leases at a time that may rest on guessed ends, in order; the others are open.
+	// 0 means without limit.
 	MaxGuesses int
 	// Preemption lets entities evict units of lower priority.
 	Preemption bool
 	// Terms say when an eviction pays.
 	Terms Terms
-	// CeilingPart is the part of all accelerators that all leases together may idle over CeilingWindow, as its inverse: 10
-	// is a tenth. 0 means without limit.
+	// CeilingPart is the part of all accelerators that all leases together may idle over CeilingWindow, as its inverse:
+	// 10 is a tenth. 0 means without limit.
 	CeilingPart int64
 	// CeilingWindow is in seconds.
 	CeilingWindow int64
@@ -30,7 +30,8 @@ type Policy struct {
 	// Unearned is the least number of seconds for which one gang of a namespace retains the places of lost members.
 	Unearned int64
 
-	// eager has each end of a unit evaluate all that it may concern, uncounted has no entity refused by a count. Both are for tests.
+	// eager has each end of a unit evaluate all that it may concern, uncounted has no entity refused by a count. Both
+	// are for tests.
 	eager, uncounted bool
 }
 

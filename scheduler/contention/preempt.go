@@ -16,8 +16,9 @@ type choice struct {
 	placement topology.Placement
 }
 
-// choose finds the options whose departure loses least and makes room for the gang. A disruption budget is exceeded only if nothing else makes room: a
-// protected option costs more than all others together. It is false if no departure helps.
+// choose finds the options whose departure loses least and makes room for the gang. A disruption budget is exceeded
+// only if nothing else makes room: a protected option costs more than all others together. It is false if no departure
+// helps.
 func choose(snap *Snapshot, ask Ask, options []option) (choice, bool) {
 	p := newProtection(snap, options)
 	var found topology.Eviction
@@ -41,8 +42,8 @@ func choose(snap *Snapshot, ask Ask, options []option) (choice, bool) {
 	return out, true
 }
 
-// exceeded reports whether the eviction of the units together exceeds a disruption budget. Units that leave already are counted
-// by their budget.
+// exceeded reports whether the eviction of the units together exceeds a disruption budget. Units that leave already are
+// counted by their budget.
 func exceeded(allowed []int, units ...*Unit) bool {
 	return slices.ContainsFunc(units, func(u *Unit) bool {
 		return slices.ContainsFunc(

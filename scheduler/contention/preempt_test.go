@@ -146,7 +146,8 @@ func TestMachine_ManyBudgetsAreKept(t *testing.T) {
 	}
 }
 
-// Only the members that have to start make an eviction pay: an elastic gang may name others that request whatever they like.
+// Only the members that have to start make an eviction pay: an elastic gang may name others that request whatever they
+// like.
 func TestMachine_SurplusWinsNothing(t *testing.T) {
 	for _, surplus := range []int64{8, 1_000_000} {
 		snap, units := full(t, 1)
@@ -177,8 +178,8 @@ func TestMachine_VictimsLoseLeast(t *testing.T) {
 	}
 }
 
-// A preemptor whose victims leave chooses others when a node of its place is away: no member can start there, though a victim has left and
-// the ledger counts the node's capacity as free.
+// A preemptor whose victims leave chooses others when a node of its place is away: no member can start there, though a
+// victim has left and the ledger counts the node's capacity as free.
 func TestMachine_PlaceOfVictimsIsAway(t *testing.T) {
 	snap, units := full(t, 3)
 	for _, u := range units {
@@ -203,8 +204,8 @@ func TestMachine_PlaceOfVictimsIsAway(t *testing.T) {
 	}
 }
 
-// A preemptor is evaluated when the last of its victims has left, and when another unit has. When nodes got other numbers, it is evaluated
-// at each end.
+// A preemptor is evaluated when the last of its victims has left, and when another unit has. When nodes got other
+// numbers, it is evaluated at each end.
 func TestMachine_PreemptorAwaitsItsVictims(t *testing.T) {
 	for name, renumbered := range map[string]bool{"": false, "nodes got other numbers": true} {
 		t.Run(name, func(t *testing.T) {
@@ -268,7 +269,8 @@ func TestMachine_PreemptorIsEvaluatedForRoomElsewhere(t *testing.T) {
 	}
 }
 
-// Of units that lose the same the one of the lowest priority leaves, whatever it is called: another one would take its place in its turn.
+// Of units that lose the same the one of the lowest priority leaves, whatever it is called: another one would take its
+// place in its turn.
 func TestMachine_LowestPriorityOfEqualsLeaves(t *testing.T) {
 	snap, units := full(t, 2)
 	for _, u := range units {

@@ -21,8 +21,8 @@ type Terms struct {
 // Urgent is the lowest priority of entities that evict whatever that costs by DefaultTerms.
 const Urgent = 1_000_000
 
-// DefaultTerms returns the terms that the product ships with: entities of a lower priority than Urgent start earlier by a hundred
-// accelerator-hours for two that others lose.
+// DefaultTerms returns the terms that the product ships with: entities of a lower priority than Urgent start earlier by
+// a hundred accelerator-hours for two that others lose.
 func DefaultTerms() Terms {
 	const fiftieth = 2
 	t := UnpricedTerms()
@@ -54,8 +54,9 @@ func (m *Machine) SetTerms(t Terms) {
 type Price struct {
 	// From is the lowest priority of the entities that it is for.
 	From int32
-	// Percent limits the accelerator-seconds that victims lose for each hundred by which the entity starts earlier. 0 means without limit:
-	// such an entity insists, and its place is free at its instant since units of lower priority leave.
+	// Percent limits the accelerator-seconds that victims lose for each hundred by which the entity starts earlier. 0
+	// means without limit: such an entity insists, and its place is free at its instant since units of lower priority
+	// leave.
 	Percent int64
 }
 
@@ -89,12 +90,13 @@ func (p Policy) restart(e *Entity) int64 {
 type Balance struct {
 	// Sooner is the time in seconds by which the entity starts earlier than without it, at most the horizon.
 	Sooner int64
-	// Won multiplies these seconds by the accelerators of the members that have to start, with those of members that wait for lost ones, and
-	// by the entity's price. It is in accelerator-seconds.
+	// Won multiplies these seconds by the accelerators of the members that have to start, with those of members that
+	// wait for lost ones, and by the entity's price. It is in accelerator-seconds.
 	Won int64
 	// Lost is the work of the victims since their last checkpoints, and their restart, in accelerator-seconds.
 	Lost int64
-	// More says that all evictions which make room lose more than Won, whatever Sooner is: they were not weighed one by one. Lost is 0.
+	// More says that all evictions which make room lose more than Won, whatever Sooner is: they were not weighed one by
+	// one. Lost is 0.
 	More bool
 }
 
@@ -132,9 +134,9 @@ func (t *turn) won(sooner int64) int64 {
 	return sooner * accelerators / percent * t.policy.percent(e.Order.Priority)
 }
 
-// starting returns the accelerators of the members for which units are evicted: the first ones that have to start (see Ask.Fewest). Of
-// what is not in capacities, such as claimed devices, each member has the same share. Members that need not start win nothing, however
-// much they request.
+// starting returns the accelerators of the members for which units are evicted: the first ones that have to start (see
+// Ask.Fewest). Of what is not in capacities, such as claimed devices, each member has the same share. Members that need
+// not start win nothing, however much they request.
 func (t *turn) starting() int64 {
 	e := &t.s.Entity
 	needed, members := int64(max(e.Ask.Needed, 1)), int64(0)
@@ -178,8 +180,8 @@ func (t *turn) balance(c choice) Balance {
 
 const percent = 100
 
-// withoutEviction returns the entity's earliest place beside the closed leases of earlier entities: open ones bind it no more than it may
-// start there, and are not brought up to date with each evaluation.
+// withoutEviction returns the entity's earliest place beside the closed leases of earlier entities: open ones bind it
+// no more than it may start there, and are not brought up to date with each evaluation.
 func (t *turn) withoutEviction() (prospect, bool) {
 	all := t.earlier
 	defer func() { t.earlier = all }()
@@ -187,8 +189,8 @@ func (t *turn) withoutEviction() (prospect, bool) {
 	return t.reserve(t.snap, &t.s.Entity, t.ask(t.snap, &t.s.Entity))
 }
 
-// victims returns the units that the entity may evict, in the order of Units.Preemptible: an entity that does not insist spares those
-// that have just started, and those that were evicted as often today as may be.
+// victims returns the units that the entity may evict, in the order of Units.Preemptible: an entity that does not
+// insist spares those that have just started, and those that were evicted as often today as may be.
 func (t *turn) victims() []*Unit {
 	units := t.snap.Running.Preemptible(t.s.Order.Priority)
 	if t.policy.insists(&t.s.Entity) {

@@ -66,7 +66,8 @@ func (q recorded) due(name string) int64 {
 	return j.Arrives + j.Says*q.slack/100
 }
 
-// first returns which of the jobs that wait at an instant is due first; of equal ones, which arrived and is named first.
+// first returns which of the jobs that wait at an instant is due first; of equal ones, which arrived and is named
+// first.
 func (q recorded) first(at int64) string {
 	var waiting []contentiontest.Job
 	for _, j := range q.scene.Jobs {

@@ -7,8 +7,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// protection makes options dear whose departure would exceed a disruption budget. Which of several exceed one is known only when they
-// are chosen, so options are protected step by step and victims chosen anew, until no budget is exceeded or no step protects more.
+// protection makes options dear whose departure would exceed a disruption budget. Which of several exceed one is known
+// only when they are chosen, so options are protected step by step and victims chosen anew, until no budget is exceeded
+// or no step protects more.
 type protection struct {
 	allowed []int
 	options []option
@@ -20,8 +21,8 @@ type protection struct {
 	round int
 }
 
-// victimRounds is the number of choices whose victims alone are protected. After that whole budgets are: a budget of a hundred replicas
-// has ten choices of ten. So victims are chosen five times at most after the first.
+// victimRounds is the number of choices whose victims alone are protected. After that whole budgets are: a budget of a
+// hundred replicas has ten choices of ten. So victims are chosen five times at most after the first.
 const victimRounds = 3
 
 func newProtection(snap *Snapshot, options []option) *protection {
@@ -82,8 +83,9 @@ func budgetsOf(units []*Unit) []int {
 	return slices.Compact(budgets)
 }
 
-// more protects further options for the budgets that the victims exceed together, and reports whether it did: first the victims, then
-// of every budget all options but the cheapest that it allows, at last all options of those that are exceeded.
+// more protects further options for the budgets that the victims exceed together, and reports whether it did: first the
+// victims, then of every budget all options but the cheapest that it allows, at last all options of those that are
+// exceeded.
 func (p *protection) more(victims []int) bool {
 	units := p.units(victims)
 	exceeded := slices.DeleteFunc(budgetsOf(units), func(budget int) bool {
@@ -106,8 +108,8 @@ func (p *protection) more(victims []int) bool {
 	return true
 }
 
-// protectBeyond protects of every budget all options but the cheapest that it allows, and no others: those may have been protected as
-// victims. It reports whether that makes a difference.
+// protectBeyond protects of every budget all options but the cheapest that it allows, and no others: those may have
+// been protected as victims. It reports whether that makes a difference.
 func (p *protection) protectBeyond() bool {
 	beyond := make([]bool, len(p.options))
 	for budget, covered := range p.byBudget() {
@@ -139,7 +141,8 @@ func (p *protection) all() []int {
 	return all
 }
 
-// protectCovered protects those of the options that one of the budgets covers, and reports whether one was not protected before.
+// protectCovered protects those of the options that one of the budgets covers, and reports whether one was not
+// protected before.
 func (p *protection) protectCovered(options, budgets []int) bool {
 	more := false
 	for _, i := range options {

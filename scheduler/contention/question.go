@@ -10,8 +10,8 @@ import (
 )
 
 // Question sums up the request of a gang, without the names: gangs with the same question get the same answer. A gang
-// with members that run has a question of its own, and so have gangs that request other resources which no node offers: these
-// share a column, and become available one by one.
+// with members that run has a question of its own, and so have gangs that request other resources which no node offers:
+// these share a column, and become available one by one.
 func Question(g topology.Gang) string {
 	h := fnv.New128a()
 	word := func(s string) { _, _ = h.Write(append([]byte(s), 0)) } // never fails

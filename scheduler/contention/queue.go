@@ -32,19 +32,21 @@ type class struct {
 	lacks deficit
 	// beside counts an entity's deficit beside the leases that refused it.
 	beside deficit
-	// closed is the shortest run time that leases refused since the class was opened: an entity that runs as long need not be
-	// evaluated.
+	// closed is the shortest run time that leases refused since the class was opened: an entity that runs as long need
+	// not be evaluated.
 	closed int64
 	// next is the first spot that may have to be evaluated.
 	next int
 	// noPlace says that no end makes room for the question beside the leases, so that no entity of the class gets one.
 	noPlace bool
-	// services is Units.services, a count of changes, when noPlace was set. Ends of other units do not reset noPlace: it
-	// assumes that all of them have ended.
+	// services is Units.services, a count of changes, when noPlace was set. Ends of other units do not reset noPlace:
+	// it assumes that all of them have ended.
 	services int
-	// timed says that entities of it may use a leased place before its instant: their run time is known, or they are preemptible.
+	// timed says that entities of it may use a leased place before its instant: their run time is known, or they are
+	// preemptible.
 	timed bool
-	// unpaid is the instant before which no eviction is considered for its entities, since none pays; 0 if there is none.
+	// unpaid is the instant before which no eviction is considered for its entities, since none pays; 0 if there is
+	// none.
 	unpaid int64
 	// balance is that of the eviction that does not pay.
 	balance Balance
@@ -57,8 +59,9 @@ const forever = math.MaxInt64 - 1
 type spot struct {
 	Entity
 	class *class
-	// sweep is that of a trial, nil for others. A trial that is held waits for its sweep's turn: it is in no class, and class has no entities.
-	// For one that passes, no end made room when it was evaluated last: its turn is the next trial's.
+	// sweep is that of a trial, nil for others. A trial that is held waits for its sweep's turn: it is in no class, and
+	// class has no entities. For one that passes, no end made room when it was evaluated last: its turn is the next
+	// trial's.
 	sweep        *sweep
 	held, passes bool
 	// turn marks those that have their turn while it is given anew.
@@ -95,7 +98,8 @@ func newQueue() queue {
 	return queue{retry: None, byKey: make(map[classKey]*class), spots: make(map[ID]*spot)}
 }
 
-// add adds an entity to its class, and a trial to its sweep. One that is there already moves if its key or its order changed.
+// add adds an entity to its class, and a trial to its sweep. One that is there already moves if its key or its order
+// changed.
 func (q *queue) add(e Entity) {
 	old := q.spots[e.ID]
 	if old != nil {

@@ -2,8 +2,8 @@ package contention
 
 import "slices"
 
-// Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which something
-// changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
+// Settle ends a round: it meters idle, opens leases that have spent their budget and names the next instant at which
+// something changes by time alone. Call Next again after it: entities that an opened lease refused are evaluated again.
 func (m *Machine) Settle(snap *Snapshot) []Action {
 	out := m.Observe(snap)
 	for _, l := range m.leases {
@@ -53,7 +53,8 @@ func (t *turn) openOrClose(l *Lease) bool {
 	return true
 }
 
-// openLater opens the leases that have to be open since an earlier one drains for a guess; those that are evaluated in this round open then.
+// openLater opens the leases that have to be open since an earlier one drains for a guess; those that are evaluated in
+// this round open then.
 func (t *turn) openLater(first *Lease) {
 	if first.Open || first.Firm {
 		return
@@ -66,8 +67,9 @@ func (t *turn) openLater(first *Lease) {
 	}
 }
 
-// opens reports whether a lease has to be open whatever its budget: its instant is too far away, all leases have idled enough, or it
-// rests on a guess, and so do as many earlier ones as may. Several places that drain for guesses at a time idle more than they gain.
+// opens reports whether a lease has to be open whatever its budget: its instant is too far away, all leases have idled
+// enough, or it rests on a guess, and so do as many earlier ones as may. Several places that drain for guesses at a
+// time idle more than they gain.
 func (m *Machine) opens(l *Lease, now int64) bool {
 	if m.blocked || l.Instant == None || l.beyond(now) {
 		return true
@@ -131,7 +133,8 @@ func (l *Lease) refuses() bool {
 	return false
 }
 
-// recheck sets when each lease has to be looked at by time alone, and returns the first such instant; None if there is none.
+// recheck sets when each lease has to be looked at by time alone, and returns the first such instant; None if there is
+// none.
 func (m *Machine) recheck(snap *Snapshot) int64 {
 	first := min(m.firstStuck(), m.queue.retry)
 	for _, l := range m.leases {
@@ -141,8 +144,8 @@ func (m *Machine) recheck(snap *Snapshot) int64 {
 	return first
 }
 
-// overdue returns when a closed lease is placed anew if nothing happens until then: an end in its place is overdue. Rounds in which it is
-// not placed anew do not put that off.
+// overdue returns when a closed lease is placed anew if nothing happens until then: an end in its place is overdue.
+// Rounds in which it is not placed anew do not put that off.
 func (m *Machine) overdue(l *Lease, now int64) int64 {
 	at := l.Instant + 1
 	if l.Instant <= l.evaluated {

@@ -18,7 +18,8 @@ type spare struct {
 	// owed are the earlier leases: their places do not count as room. demand is that of one member.
 	owed   []*Lease
 	demand topology.Capacity
-	// room counts the members that fit on each node, noRoom where the owner may not be; domains are those of the nodes, nil for a single one.
+	// room counts the members that fit on each node, noRoom where the owner may not be; domains are those of the nodes,
+	// nil for a single one.
 	room    []int32
 	domains []int32
 	// lacks is by domain.

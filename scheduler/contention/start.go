@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Starting says that some members of a gang are on their way to their nodes, and that one got further. A gang that makes no
-// progress for the patience is evicted, whole: patience is about progress, not about the time since the start.
+// Starting says that some members of a gang are on their way to their nodes, and that one got further. A gang that
+// makes no progress for the patience is evicted, whole: patience is about progress, not about the time since the start.
 func (m *Machine) Starting(id ID, now int64) {
 	m.advance(now)
 	m.starting[id] = now
@@ -27,7 +27,8 @@ func (m *Machine) stuck(now int64) []Action {
 	return out
 }
 
-// firstStuck returns the first instant at which a start has made no progress for the patience, None if none is under way.
+// firstStuck returns the first instant at which a start has made no progress for the patience, None if none is under
+// way.
 func (m *Machine) firstStuck() int64 {
 	first := int64(None)
 	for _, last := range m.starting {

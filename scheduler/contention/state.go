@@ -2,8 +2,8 @@ package contention
 
 import "maps"
 
-// State has to survive a fail-over. It can be written as JSON and read again; all else that a machine knows follows from the
-// waiting entities and the running units.
+// State has to survive a fail-over. It can be written as JSON and read again; all else that a machine knows follows
+// from the waiting entities and the running units.
 type State struct {
 	Leases []Lease
 	// Idled are the accelerator-seconds that all leases have idled, by hour since the beginning of time.

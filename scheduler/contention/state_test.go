@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// A scheduler continues with the state of the release before, and that one with ours after a rollback: fields retain their stored names.
+// A scheduler continues with the state of the release before, and that one with ours after a rollback: fields retain
+// their stored names.
 func TestState_StoredNamesAreThoseOfEarlierReleases(t *testing.T) {
 	var state contention.State
 	if err := json.Unmarshal([]byte(`{"Leases":[{"Owner":"team/train","Told":7200}]}`), &state); err != nil {

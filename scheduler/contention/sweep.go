@@ -12,7 +12,8 @@ import (
 type Sweep struct {
 	// Name is that of the set, with its namespace: a sweep of the same name in another namespace is another one.
 	Name string
-	// Limit bounds the gangs of the sweep that run at a time, as this trial has it; 0 if it names none. The lowest one of its trials counts.
+	// Limit bounds the gangs of the sweep that run at a time, as this trial has it; 0 if it names none. The lowest one
+	// of its trials counts.
 	Limit int
 }
 
@@ -20,7 +21,8 @@ type Sweep struct {
 type SweepTurn struct {
 	// Name is that of the sweep, with its namespace.
 	Name string
-	// Running counts its gangs that run, Before those that wait and have their turn before the trial; Limit is that of the sweep.
+	// Running counts its gangs that run, Before those that wait and have their turn before the trial; Limit is that of
+	// the sweep.
 	Running, Before, Limit int
 }
 
@@ -39,11 +41,14 @@ func (t SweepTurn) String() string {
 // sweep holds the trials of a set that has waiting ones.
 type sweep struct {
 	name string
-	// spots are its trials that wait, in order. in are those of them that have their turn, in order; the others are in no class.
+	// spots are its trials that wait, in order. in are those of them that have their turn, in order; the others are in
+	// no class.
 	spots, in []*spot
-	// waiting sums its trials that wait, running its gangs that run, as of the last snapshot and as of the starts since.
+	// waiting sums its trials that wait, running its gangs that run, as of the last snapshot and as of the starts
+	// since.
 	waiting, running trials
-	// doubt says that fewer may run: a unit has left, or the last snapshot was behind. Then one trial more has its turn, whose evaluation counts.
+	// doubt says that fewer may run: a unit has left, or the last snapshot was behind. Then one trial more has its
+	// turn, whose evaluation counts.
 	doubt bool
 }
 
@@ -80,7 +85,8 @@ func lower(a, b int) int {
 	return min(a, b)
 }
 
-// countTrial counts a unit that is added or removed. Members that an elastic gang can do without are units of their own, and no gangs.
+// countTrial counts a unit that is added or removed. Members that an elastic gang can do without are units of their
+// own, and no gangs.
 func (u *Units) countTrial(unit *Unit, by int) {
 	of := unit.Sweep
 	if of.Name == "" || unit.Of != "" {
@@ -99,7 +105,8 @@ func (u *Units) countTrial(unit *Unit, by int) {
 	}
 }
 
-// tries reports whether the entity is a trial that starts. Members that join a gang which runs belong to a trial that has had its turn.
+// tries reports whether the entity is a trial that starts. Members that join a gang which runs belong to a trial that
+// has had its turn.
 func (e *Entity) tries() bool {
 	return e.Sweep.Name != "" &&
 		!slices.ContainsFunc(e.Ask.Gang.Members, func(m topology.Member) bool { return m.Placed })
@@ -150,7 +157,8 @@ func insertSpot(spots []*spot, s *spot) []*spot {
 	return slices.Insert(spots, at, s)
 }
 
-// limit returns the most gangs of the sweep that may run, 0 without limit: the lowest number that one of its trials names, whether it waits or runs.
+// limit returns the most gangs of the sweep that may run, 0 without limit: the lowest number that one of its trials
+// names, whether it waits or runs.
 func (w *sweep) limit() int {
 	return lower(w.running.limit, w.waiting.limit)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Gangs on scattered nodes run longer. That fills the fleet, and scatters the next ones more. So a gang that asks for no topology waits for room in one domain
-// (rule 15), while that room is expected.
+// Gangs on scattered nodes run longer. That fills the fleet, and scatters the next ones more. So a gang that asks for
+// no topology waits for room in one domain (rule 15), while that room is expected.
 
 // mostLevels bounds the memory of levels, in questions.
 const mostLevels = 4096
@@ -25,7 +25,8 @@ type gathering struct {
 	part     int64
 }
 
-// Asks returns the question by which an entity is placed now: its own, with a required level while the machine keeps it together. The entity need not wait.
+// Asks returns the question by which an entity is placed now: its own, with a required level while the machine keeps it
+// together. The entity need not wait.
 func (m *Machine) Asks(e Entity, snap *Snapshot) Ask {
 	m.enter(snap)
 	e.apart = m.parted(&e)
@@ -42,7 +43,8 @@ func (m *Machine) ask(snap *Snapshot, e *Entity) Ask {
 	return ask
 }
 
-// within returns the level that an entity requires, or else the one that keeps it together; "" if it may be on any nodes.
+// within returns the level that an entity requires, or else the one that keeps it together; "" if it may be on any
+// nodes.
 func (m *Machine) within(snap *Snapshot, e *Entity) string {
 	if e.apart || !m.gathers(e) {
 		return e.Ask.Gang.Required
@@ -80,8 +82,8 @@ func (e *Entity) wishesNothing() bool {
 	return !slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed || m.Late })
 }
 
-// roomy returns the innermost level that has a large enough domain: empty, it holds the gang in so many percent of its room. Nodes that rules bar are left out. ""
-// if there is none, or if the ledger has no totals.
+// roomy returns the innermost level that has a large enough domain: empty, it holds the gang in so many percent of its
+// room. Nodes that rules bar are left out. "" if there is none, or if the ledger has no totals.
 func (m *Machine) roomy(l topology.Ledger, ask Ask, part int64) string {
 	if len(l.Total) == 0 || l.Tree == nil {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The level that keeps a gang together is the innermost with a domain that holds twice as much when it is empty: of nodes that the gang may use, by the resource
-// that runs out first.
+// The level that keeps a gang together is the innermost with a domain that holds twice as much when it is empty: of
+// nodes that the gang may use, by the resource that runs out first.
 func TestMachine_Roomy(t *testing.T) {
 	var nodes []topology.Node
 	var total []topology.Capacity

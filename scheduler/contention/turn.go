@@ -57,9 +57,10 @@ func (t *turn) wait(reason Wait) {
 	t.passTurn(t.s)
 }
 
-// decide is one evaluation. In this order, the first that applies ends the turn: an earlier entity of a strict discipline has a lease; an elastic gang
-// starts with fewer members; the question is wrong; members that would join a gang cost more than they win; there is a place that no lease refuses; units
-// are evicted. An entity without a place then gets a lease, or evicts the units that use it by rule 3b. It is evaluated once more if it no longer waits for
+// decide is one evaluation. In this order, the first that applies ends the turn: an earlier entity of a strict
+// discipline has a lease; an elastic gang starts with fewer members; the question is wrong; members that would join a
+// gang cost more than they win; there is a place that no lease refuses; units are evicted. An entity without a place
+// then gets a lease, or evicts the units that use it by rule 3b. It is evaluated once more if it no longer waits for
 // one domain.
 func (t *turn) decide() {
 	e := &t.s.Entity
@@ -105,8 +106,8 @@ func (t *turn) decide() {
 	}
 }
 
-// waitForStrict ends the turn if an earlier entity of a strict discipline has a lease, and reports whether it did: this one neither starts nor gets a lease
-// of its own until that one has ended.
+// waitForStrict ends the turn if an earlier entity of a strict discipline has a lease, and reports whether it did: this
+// one neither starts nor gets a lease of its own until that one has ended.
 func (t *turn) waitForStrict() bool {
 	var strict []*Lease
 	for _, l := range t.earlier {
@@ -152,7 +153,8 @@ func (t *turn) place(own Answer) []*Lease {
 	return touched
 }
 
-// refuse notes that the entity fits, but not beside the leases that bind it. Those that are given are at its best place.
+// refuse notes that the entity fits, but not beside the leases that bind it. Those that are given are at its best
+// place.
 func (t *turn) refuse(touched []*Lease) {
 	t.bar(t.binding)
 	for _, l := range touched {
@@ -180,9 +182,9 @@ func (t *turn) start(a Answer) {
 	t.emit(Placed{t.s.ID, a.Gang, a.Placement, owners(passed)})
 }
 
-// moveAside gives a lease another place at the same instant, beside the entity at its own best place. The instant has to rest on
-// firm ends: beside guesses there is always another place that looks as early. It must not rest on evictions either: a later entity
-// would start at the cost of a unit that runs, or of itself.
+// moveAside gives a lease another place at the same instant, beside the entity at its own best place. The instant has
+// to rest on firm ends: beside guesses there is always another place that looks as early. It must not rest on evictions
+// either: a later entity would start at the cost of a unit that runs, or of itself.
 func (t *turn) moveAside(l *Lease, own Answer) bool {
 	if l.Reason != Head || !l.Firm {
 		return false

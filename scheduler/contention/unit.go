@@ -57,14 +57,16 @@ type Unit struct {
 	// Of is the gang of a member beyond the fewest of an elastic gang: the member is a unit of its own, and the gang
 	// continues without it. "" for any other unit.
 	Of ID
-	// Stops counts the accelerators of all units of an elastic gang: when one leaves, all start again from their last checkpoint. 0 is Accelerators.
+	// Stops counts the accelerators of all units of an elastic gang: when one leaves, all start again from their last
+	// checkpoint. 0 is Accelerators.
 	Stops int64
 	// Started is the instant at which its work began, Saved that of its last checkpoint; 0 if there is none.
 	Started, Saved int64
 	// Resumed is the instant at which an elastic gang last resumed from a checkpoint with other members than before; 0
 	// if it never did.
 	Resumed int64
-	// SavesEvery is the time between two checkpoints in seconds if they are periodic from the start, or Resumed, on, else 0.
+	// SavesEvery is the time between two checkpoints in seconds if they are periodic from the start, or Resumed, on,
+	// else 0.
 	SavesEvery int64
 	End        End
 	// Leaving says that its eviction has begun: nothing more is lost with it, and it ends soon.
@@ -82,9 +84,9 @@ type Covered struct {
 	Members int
 }
 
-// Expected returns the instant at which the unit is expected to end, None for a service, and whether that instant is firm. A unit
-// with no known end, or one that is overdue, is expected to run as long again as it has run, at least the given number of
-// seconds: unknown is neither forever nor now.
+// Expected returns the instant at which the unit is expected to end, None for a service, and whether that instant is
+// firm. A unit with no known end, or one that is overdue, is expected to run as long again as it has run, at least the
+// given number of seconds: unknown is neither forever nor now.
 func (u *Unit) Expected(now, atLeast int64) (at int64, firm bool) {
 	switch {
 	case u.End.Certainty == Never:
@@ -95,8 +97,8 @@ func (u *Unit) Expected(now, atLeast int64) (at int64, firm bool) {
 	return u.End.At, u.End.firm()
 }
 
-// Lost returns the work in accelerator-seconds that is lost if the unit is evicted now: since its last checkpoint, or its
-// start. A unit that leaves already loses nothing more.
+// Lost returns the work in accelerator-seconds that is lost if the unit is evicted now: since its last checkpoint, or
+// its start. A unit that leaves already loses nothing more.
 func (u *Unit) Lost(now int64) int64 {
 	if u.Leaving {
 		return 0
@@ -109,7 +111,8 @@ func (u *Unit) Lost(now int64) int64 {
 	return max(u.Accelerators, u.Stops) * max(0, now-since)
 }
 
-// restarts returns the accelerator-seconds that the unit needs to start again if it is evicted now and a start takes so many seconds.
+// restarts returns the accelerator-seconds that the unit needs to start again if it is evicted now and a start takes so
+// many seconds.
 func (u *Unit) restarts(seconds int64) int64 {
 	if u.Leaving {
 		return 0

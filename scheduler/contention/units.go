@@ -13,7 +13,8 @@ type Units struct {
 	// timed are the units with a known end, by (end, ID), ends the same for package topology.
 	timed []*Unit
 	ends  []topology.Running
-	// guessed are the units without one, the earliest start first: a unit that starts is appended. Their expected ends descend.
+	// guessed are the units without one, the earliest start first: a unit that starts is appended. Their expected ends
+	// descend.
 	guessed []*Unit
 	// preemptible are the units that may be evicted, by (priority, ID).
 	preemptible []*Unit
@@ -44,8 +45,8 @@ type Expectation struct {
 	Firm bool
 }
 
-// Add adds a unit or, if there is one of its ID, replaces it. The set retains the pointer; the caller must not change the unit
-// but by another Add.
+// Add adds a unit or, if there is one of its ID, replaces it. The set retains the pointer; the caller must not change
+// the unit but by another Add.
 func (u *Units) Add(unit *Unit) {
 	if u.all == nil {
 		u.all = make(map[ID]*Unit)
@@ -145,7 +146,8 @@ func removed[T any](list []T, at int) []T {
 	return slices.Delete(list, at, at+1)
 }
 
-// firm returns the units with a known end after now, by end. The slice belongs to the set, and holds until the next change.
+// firm returns the units with a known end after now, by end. The slice belongs to the set, and holds until the next
+// change.
 func (u *Units) firm(now int64) []topology.Running { return u.ends[u.overdue(now):] }
 
 // mortal counts the units but services.
@@ -222,8 +224,8 @@ func byPriority(a, b *Unit) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ID, b.ID))
 }
 
-// Expected returns all units but services by the instant at which they are expected to end, then by ID. The slice belongs to
-// the set, and holds until the next change.
+// Expected returns all units but services by the instant at which they are expected to end, then by ID. The slice
+// belongs to the set, and holds until the next change.
 func (u *Units) Expected(now, atLeast int64) []Expectation {
 	key := listing{now, atLeast, u.changes}
 	if u.list != nil && u.listed == key {

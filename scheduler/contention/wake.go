@@ -95,8 +95,8 @@ func (m *Machine) openAll() {
 	}
 }
 
-// openFor opens the classes that have an entity which may fit now that a unit has ended. A class stays closed while its first entity still
-// awaits units: the later entities of the class ask the same question, so none of them fits either.
+// openFor opens the classes that have an entity which may fit now that a unit has ended. A class stays closed while its
+// first entity still awaits units: the later entities of the class ask the same question, so none of them fits either.
 func (m *Machine) openFor(u *Unit, await []*Lease) {
 	for _, c := range m.queue.classes {
 		opens := len(c.spots) == 0 || !c.full || c.lacks.add(u) || c.outdated(m)
@@ -160,13 +160,14 @@ func (l *Lease) hope(concerned, gains bool) {
 	l.hopes = l.hopes || concerned && !gains && !l.Open && (l.allowed || !l.Firm)
 }
 
-// unsettled reports whether a closed lease is evaluated even if it has no earlier place: its owner may fit, or an end in its place is
-// overdue.
+// unsettled reports whether a closed lease is evaluated even if it has no earlier place: its owner may fit, or an end
+// in its place is overdue.
 func (m *Machine) unsettled(l *Lease, owner *spot) bool {
 	return owner == nil || l.Reason != Head || !owner.class.full || l.Firm && m.now >= l.overdue
 }
 
-// mayGain reports whether the owner of a lease may have an earlier place, or an open one a place that rests on firm ends.
+// mayGain reports whether the owner of a lease may have an earlier place, or an open one a place that rests on firm
+// ends.
 func (m *Machine) mayGain(l *Lease, u *Unit) bool {
 	fits := l.lacks.add(u)
 	return fits || m.now >= l.lacks.at+m.policy.MinRemaining || !l.Open && l.lacks.until < l.soonest()
@@ -210,8 +211,8 @@ func (l *Lease) soonest() int64 {
 	return l.Promised
 }
 
-// drift brings the instants up to date that rest on guesses, of leases that are not evaluated although units have ended. A guess is that of
-// the end, not of the next evaluation: nothing else has changed since then, and guesses grow.
+// drift brings the instants up to date that rest on guesses, of leases that are not evaluated although units have
+// ended. A guess is that of the end, not of the next evaluation: nothing else has changed since then, and guesses grow.
 func (m *Machine) drift(snap *Snapshot) []Action {
 	var out []Action
 	then := *snap

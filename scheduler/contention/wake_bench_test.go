@@ -109,7 +109,8 @@ func (f *busyFleet) run(holds []topology.Held, since int64) {
 	f.snap.Running.Add(u)
 }
 
-// wait puts a gang into the queue: a class has gangs of as many members, with as many GPUs each, and half of the classes need a clique.
+// wait puts a gang into the queue: a class has gangs of as many members, with as many GPUs each, and half of the
+// classes need a clique.
 func (f *busyFleet) wait(class, members int, gpus int64, required string) {
 	if class >= 0 {
 		members, gpus = 2+3*class, []int64{benchGPUs, benchGPUs / 2}[class%2]

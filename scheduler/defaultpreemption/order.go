@@ -13,12 +13,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
-// mayLeave reports whether a victim may be evicted. Protected PriorityClasses are spared, except for system-critical preemptors.
+// mayLeave reports whether a victim may be evicted. Protected PriorityClasses are spared, except for system-critical
+// preemptors.
 func (p *LockstepDefaultPreemption) mayLeave(_ fwk.NodeInfo, victim preemption.Victim, by *corev1.Pod) bool {
 	return corev1helpers.PodPriority(by) >= scheduling.SystemCriticalPriority || !p.losses.Protects(podsOf(victim))
 }
 
-// stays reports whether the first victim is reprieved before the other: the one that would lose more work is. Ties: kube-scheduler's order.
+// stays reports whether the first victim is reprieved before the other: the one that would lose more work is. Ties:
+// kube-scheduler's order.
 func (p *LockstepDefaultPreemption) stays(one, other preemption.Victim) bool {
 	if a, b := p.losses.LostWork(podsOf(one)), p.losses.LostWork(podsOf(other)); a != b {
 		return a > b
@@ -34,8 +36,9 @@ func podsOf(v preemption.Victim) []*corev1.Pod {
 	return pods
 }
 
-// OrderedScoreFuncs prefers, of the nodes on which victims were found, those where the fewest disruption budgets are exceeded, then those where
-// least is lost, then those whose victims are less important and fewer, then the first by name.
+// OrderedScoreFuncs prefers, of the nodes on which victims were found, those where the fewest disruption budgets are
+// exceeded, then those where least is lost, then those whose victims are less important and fewer, then the first by
+// name.
 func (p *LockstepDefaultPreemption) OrderedScoreFuncs(
 	_ context.Context, victims map[string]*extenderv1.Victims,
 ) []func(node string) int64 {

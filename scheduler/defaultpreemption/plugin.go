@@ -1,6 +1,6 @@
-// Package defaultpreemption is the in-tree plugin DefaultPreemption, for pods about which more decides than package contention knows: volumes,
-// ports, rules between pods, claims. It finds victims as kube-scheduler does, and of several prefers those that lose least, as gangs do.
-// Its hypothetical cycles are marked as such.
+// Package defaultpreemption is the in-tree plugin DefaultPreemption, for pods about which more decides than package
+// contention knows: volumes, ports, rules between pods, claims. It finds victims as kube-scheduler does, and of several
+// prefers those that lose least, as gangs do. Its hypothetical cycles are marked as such.
 package defaultpreemption
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/dryrun"
 )
 
-// Name is the plugin's name in the scheduler's configuration. It replaces DefaultPreemption at all points: two of them would not know of
-// each other's evictions.
+// Name is the plugin's name in the scheduler's configuration. It replaces DefaultPreemption at all points: two of them
+// would not know of each other's evictions.
 const Name = "LockstepDefaultPreemption"
 
 // LockstepDefaultPreemption is DefaultPreemption, with an order of its own. Its questions to the framework about a
@@ -34,7 +34,8 @@ type LockstepDefaultPreemption struct {
 
 // Losses reports the cost of evictions. Its methods are called concurrently.
 type Losses interface {
-	// LostWork returns the accelerator-seconds that are lost if these pods leave, and the gangs with them all of whose pods these are.
+	// LostWork returns the accelerator-seconds that are lost if these pods leave, and the gangs with them all of whose
+	// pods these are.
 	LostWork(pods []*corev1.Pod) int64
 	// Protects reports whether an administrator exempts one of the pods from preemption.
 	Protects(pods []*corev1.Pod) bool

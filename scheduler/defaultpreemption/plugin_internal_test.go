@@ -48,7 +48,8 @@ func pod(name string, priority int32) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{Priority: &priority}}
 }
 
-// Of the nodes with victims the one is chosen where the least is lost, after budgets and before kube-scheduler's own criteria.
+// Of the nodes with victims the one is chosen where the least is lost, after budgets and before kube-scheduler's own
+// criteria.
 func TestOrderedScoreFuncs_PreferLeastLoss(t *testing.T) {
 	p := &LockstepDefaultPreemption{losses: lost{work: map[string]int64{"long": 7200, "short": 60, "other": 60}}}
 	for name, c := range map[string]struct {

@@ -167,8 +167,8 @@ type requests struct {
 
 const byGroup = "lockstep.dev/pod-group"
 
-// follow begins to follow the ProvisioningRequests of gangs. changed is called with the key of the PodGroup of each that is deleted by others, or that
-// was there before.
+// follow begins to follow the ProvisioningRequests of gangs. changed is called with the key of the PodGroup of each
+// that is deleted by others, or that was there before.
 func follow(ctx context.Context, c Cluster, version string, changed func(key string)) (*requests, error) {
 	resource := schema.GroupVersionResource{Group: autoscaling, Version: version, Resource: plural}
 	informer := dynamicinformer.NewFilteredDynamicInformer(c.Dynamic, resource, metav1.NamespaceAll, 0,

@@ -13,8 +13,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// ReasonWaits is the reason of condition PodScheduled of members that wait, in place of Unschedulable, for which cluster-autoscaler and Karpenter make
-// nodes, pod by pod.
+// ReasonWaits is the reason of condition PodScheduled of members that wait, in place of Unschedulable, for which
+// cluster-autoscaler and Karpenter make nodes, pod by pod.
 const ReasonWaits = "WaitingForGang"
 
 // Hide returns a handler that does the work of inner, but gives members of gangs that wait ReasonWaits. Pods in no gang

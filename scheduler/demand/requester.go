@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// settle is the time for which a gang must ask for the same before a request is written: most gangs that wait for victims or their turn start earlier.
+	// settle is the time for which a gang must ask for the same before a request is written: most gangs that wait for
+	// victims or their turn start earlier.
 	settle = 10 * time.Second
 	// gather is the pause in which changes of a gang are gathered: its members are created one by one.
 	gather = time.Second
@@ -52,8 +53,8 @@ type ask struct {
 	since time.Time
 }
 
-// New returns a Requester of a provisioning class, which follows the factory's informers; they must not have started. leads reports whether this scheduler
-// decides.
+// New returns a Requester of a provisioning class, which follows the factory's informers; they must not have started.
+// leads reports whether this scheduler decides.
 func New(in Cluster, factory informers.SharedInformerFactory, class string, leads func() bool) (*Requester, error) {
 	groups, pods := factory.Scheduling().V1beta1().PodGroups(), factory.Core().V1().Pods().Informer()
 	r := &Requester{

@@ -115,8 +115,8 @@ func (w *world) create(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
 	}
 }
 
-// A gang that waits has one request with its templates, owned by its PodGroup; it is deleted with the wait, and created again if a user
-// deletes it.
+// A gang that waits has one request with its templates, owned by its PodGroup; it is deleted with the wait, and created
+// again if a user deletes it.
 func TestRequester(t *testing.T) {
 	w := newWorld(t)
 	group := groupOf(3)

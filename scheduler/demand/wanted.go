@@ -48,8 +48,9 @@ func (r Request) Members() int {
 	return sum
 }
 
-// Wanted returns the request of a gang with these members; false for a gang that asks for no nodes. The request has all members that the gang lacks,
-// not only those that are more than fit: cluster-autoscaler subtracts the free capacity itself.
+// Wanted returns the request of a gang with these members; false for a gang that asks for no nodes. The request has all
+// members that the gang lacks, not only those that are more than fit: cluster-autoscaler subtracts the free capacity
+// itself.
 func Wanted(group *schedulingv1beta1.PodGroup, members []*corev1.Pod, class string) (Request, bool) {
 	if group.DeletionTimestamp != nil || !lacksRoom(group) {
 		return Request{}, false
@@ -80,8 +81,8 @@ func lacksRoom(group *schedulingv1beta1.PodGroup) bool {
 		waits.Message != explanation.NotAsked
 }
 
-// lacking returns the members that the gang needs and that have no node, in rank order: of an elastic gang the first that are enough, and late members,
-// which the gang cannot start without room for.
+// lacking returns the members that the gang needs and that have no node, in rank order: of an elastic gang the first
+// that are enough, and late members, which the gang cannot start without room for.
 func lacking(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) []*corev1.Pod {
 	var waiting []*corev1.Pod
 	running := 0
@@ -105,8 +106,8 @@ func lacking(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) []*corev1
 	return slices.Concat(snapshot.InRankOrder(waiting)[:needed], late)
 }
 
-// unanswerable reports whether no autoscaler can answer for a member: its claims do not exist on nodes that do not exist, or another controller, such as
-// Kueue, has a ProvisioningRequest for it.
+// unanswerable reports whether no autoscaler can answer for a member: its claims do not exist on nodes that do not
+// exist, or another controller, such as Kueue, has a ProvisioningRequest for it.
 func unanswerable(pod *corev1.Pod) bool {
 	for _, key := range []string{
 		"autoscaling.x-k8s.io/consume-provisioning-request", "cluster-autoscaler.kubernetes.io/consume-provisioning-request",

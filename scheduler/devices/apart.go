@@ -22,8 +22,8 @@ type connection struct {
 // Clone returns the connection itself, which is never changed.
 func (c *connection) Clone() fwk.StateData { return c }
 
-// connect notes the ComputeDomain that gives the pod its channel, if it has one. A nil stock, of a cluster without devices, notes
-// nothing.
+// connect notes the ComputeDomain that gives the pod its channel, if it has one. A nil stock, of a cluster without
+// devices, notes nothing.
 func (s *Stock) connect(state fwk.CycleState, pod *corev1.Pod) {
 	if s == nil || len(pod.Spec.ResourceClaims) == 0 {
 		return

@@ -37,7 +37,8 @@ type Question struct {
 	Lives Lives
 }
 
-// Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a class.
+// Claims reports whether any of the pods claims devices, by ResourceClaims or by an extended resource that stands for a
+// class.
 func (s *Stock) Claims(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
 		return len(pod.Spec.ResourceClaims) > 0 || backed(s.manager, pod)
@@ -69,7 +70,8 @@ func extended(pod *corev1.Pod) []corev1.ResourceName {
 	return names
 }
 
-// Asked is the question with devices in it. Of several any may be answered: they differ in which devices the members share.
+// Asked is the question with devices in it. Of several any may be answered: they differ in which devices the members
+// share.
 type Asked struct {
 	Ledger topology.Ledger
 	Gang   topology.Gang
@@ -98,7 +100,8 @@ func (a Asked) Demands() []*dra.Demand { return a.demands }
 // Draining returns the units that leave by themselves: ComputeDomains that leave nodes, and claims whose pods are gone.
 func (a Asked) Draining() []snapshot.Unit { return a.draining }
 
-// Returns reports whether claims of members were being given back when the question was read: until they are, it has no answer.
+// Returns reports whether claims of members were being given back when the question was read: until they are, it has no
+// answer.
 func (a Asked) Returns() bool { return a.returns }
 
 // Ask adds the devices that the waiting members claim to the question. Nodes that cannot give these devices now are
@@ -217,8 +220,9 @@ func (a Asked) within(nodes []string, rule string) Asked {
 	return a
 }
 
-// split gives members that claim different devices different shapes, and each shape the claims of its members. Running members have
-// their devices: they are of the kind of those that wait, since a plan takes few kinds beside running members.
+// split gives members that claim different devices different shapes, and each shape the claims of its members. Running
+// members have their devices: they are of the kind of those that wait, since a plan takes few kinds beside running
+// members.
 func (s *Stock) split(q Question, read map[string]dra.PodDevices) (topology.Gang, []*dra.Demand, error) {
 	gang := q.Gang
 	gang.Members = slices.Clone(gang.Members)
@@ -287,7 +291,8 @@ func (s *Stock) reachable(q Question, shape topology.Shape, devices dra.PodDevic
 	return outside(q.Ledger.Tree, shape, names, ruleElsewhere), nil
 }
 
-// In the words of a shortfall, ruleElsewhere bars nodes that do not reach devices, and ruleReturned all nodes while devices are given back.
+// In the words of a shortfall, ruleElsewhere bars nodes that do not reach devices, and ruleReturned all nodes while
+// devices are given back.
 const (
 	ruleElsewhere = "devices of its claims are elsewhere"
 	ruleReturned  = "devices of its claims are being given back"

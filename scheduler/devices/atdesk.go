@@ -36,7 +36,8 @@ type claimsAtDesk struct {
 	desk *desk
 }
 
-// Update brings an added finalizer to the desk. The in-tree plugin adds it before it writes devices; its other updates take it away.
+// Update brings an added finalizer to the desk. The in-tree plugin adds it before it writes devices; its other updates
+// take it away.
 func (c claimsAtDesk) Update(
 	ctx context.Context, claim *resourcev1.ResourceClaim, options metav1.UpdateOptions,
 ) (*resourcev1.ResourceClaim, error) {
@@ -49,7 +50,8 @@ func (c claimsAtDesk) Update(
 	return c.desk.submit(ctx, c.ResourceClaimInterface, &change{seen: seen})
 }
 
-// UpdateStatus brings a reservation to the desk: the in-tree plugin has put it last. Its other updates give devices back.
+// UpdateStatus brings a reservation to the desk: the in-tree plugin has put it last. Its other updates give devices
+// back.
 func (c claimsAtDesk) UpdateStatus(
 	ctx context.Context, claim *resourcev1.ResourceClaim, options metav1.UpdateOptions,
 ) (*resourcev1.ResourceClaim, error) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
-// Channels connect pods by NVLink across nodes: each pod claims the one channel of its node, for a ComputeDomain. The names
-// are those of NVIDIA's DRA driver.
+// Channels connect pods by NVLink across nodes: each pod claims the one channel of its node, for a ComputeDomain. The
+// names are those of NVIDIA's DRA driver.
 const (
 	labelDomain   = "resource.nvidia.com/computeDomain"
 	channelDriver = "compute-domain.nvidia.com"
@@ -59,8 +59,8 @@ func asksForChannel(request resourcev1.DeviceRequest) bool {
 	})
 }
 
-// domainOf returns the ComputeDomain that gives a pod its channel, "" for none. Claims that do not exist are none: their faults are
-// reported where they are read.
+// domainOf returns the ComputeDomain that gives a pod its channel, "" for none. Claims that do not exist are none:
+// their faults are reported where they are read.
 func (s *Stock) domainOf(pod *corev1.Pod, group *schedulingv1beta1.PodGroup) (domain types.UID, fault string) {
 	for i := range pod.Spec.ResourceClaims {
 		claim := objects{s.manager}.Claim(pod.Namespace, claimNameOf(pod, group, &pod.Spec.ResourceClaims[i]))

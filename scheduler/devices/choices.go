@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
-// sharing is the question for each choice of devices that all members share: they go where those are reached. The gang of
-// the first has been chosen for it; Choose does that for the others.
+// sharing is the question for each choice of devices that all members share: they go where those are reached. The gang
+// of the first has been chosen for it; Choose does that for the others.
 func (s *Stock) sharing(ctx context.Context, asked Asked, shared []*resourcev1.ResourceClaim) ([]Asked, error) {
 	if len(shared) == 0 {
 		return []Asked{asked}, nil
@@ -67,8 +67,8 @@ func oneByOne(choices []dra.Choice) []dra.Choice {
 	return out
 }
 
-// Choose returns the gang for this choice of devices. The bars are made anew each time: for all choices at once they would
-// need memory for each pair of nodes.
+// Choose returns the gang for this choice of devices. The bars are made anew each time: for all choices at once they
+// would need memory for each pair of nodes.
 func (a Asked) Choose(gang topology.Gang) topology.Gang {
 	gang.Shapes = slices.Clone(a.apart)
 	for i, shape := range gang.Shapes {
@@ -80,7 +80,8 @@ func (a Asked) Choose(gang topology.Gang) topology.Gang {
 	return gang
 }
 
-// Holds reports whether the nodes of this choice that some kind of member may have hold so many members, each of the least demand.
+// Holds reports whether the nodes of this choice that some kind of member may have hold so many members, each of the
+// least demand.
 func (a Asked) Holds(free []topology.Capacity, members int64) bool {
 	var least topology.Capacity
 	for i, shape := range a.apart {

@@ -40,7 +40,8 @@ func TestComputeDomain_OccupiedNodeIsNotFree(t *testing.T) {
 	}
 }
 
-// A gang that starts again finds its nodes in its own ComputeDomain, and need not wait; and one without channels does not care.
+// A gang that starts again finds its nodes in its own ComputeDomain, and need not wait; and one without channels does
+// not care.
 func TestComputeDomain_OwnDomainIsNoObstacle(t *testing.T) {
 	t.Parallel()
 	nodes := labels(schedulertest.Cliques(2, 4), domainLabel, "domain-of-train", schedulertest.CliqueNodes(0, 4)...)

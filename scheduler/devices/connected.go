@@ -46,8 +46,8 @@ func (s *Stock) channels(q Question) (channels, error) {
 	return read, nil
 }
 
-// own reports whether the gang is of the ComputeDomain. One of several is taken to be welcome on the nodes of each: such a node
-// serves the others of its domains a little later.
+// own reports whether the gang is of the ComputeDomain. One of several is taken to be welcome on the nodes of each:
+// such a node serves the others of its domains a little later.
 func (c channels) own(domain types.UID) bool {
 	for _, of := range c {
 		if of == domain {
@@ -157,7 +157,8 @@ func (a Asked) drained(busy map[int]types.UID, until time.Time) []snapshot.Unit 
 	return units
 }
 
-// Note returns clauses that follow the reason for the gang's wait: the nodes and devices that will be free by themselves; "" for none.
+// Note returns clauses that follow the reason for the gang's wait: the nodes and devices that will be free by
+// themselves; "" for none.
 func (a Asked) Note() string { return a.keptNote() + a.leftNote() }
 
 // keptNote is about the nodes that are full only because they are still in another ComputeDomain.

@@ -38,7 +38,8 @@ type desk struct {
 // counter holds the changes of one claim that wait while another one is being written.
 type counter struct{ waiting []*change }
 
-// change is a member's request to a claim: to keep the claim while it is allocated, or to reserve devices for a consumer.
+// change is a member's request to a claim: to keep the claim while it is allocated, or to reserve devices for a
+// consumer.
 type change struct {
 	// seen is the claim as the member knows it, without the change.
 	seen *resourcev1.ResourceClaim
@@ -51,8 +52,9 @@ type change struct {
 	err     error
 }
 
-// answer returns the written claim as the member gets it. A member that only added the finalizer puts its devices over those of the claim; if
-// there are some by now, it gets the version that it knew, and its reservation is compared with them.
+// answer returns the written claim as the member gets it. A member that only added the finalizer puts its devices over
+// those of the claim; if there are some by now, it gets the version that it knew, and its reservation is compared with
+// them.
 func (c *change) answer(written *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if c.consumer != nil || written.Status.Allocation == nil {
 		return written.DeepCopy()
@@ -135,8 +137,8 @@ type version struct {
 	sure  bool
 }
 
-// A write without an answer may have taken effect. The desk reads the claim again after a pause, which doubles, and repeats the write. It gives up after
-// mostDoubts attempts whose read succeeded: a webhook may be failing.
+// A write without an answer may have taken effect. The desk reads the claim again after a pause, which doubles, and
+// repeats the write. It gives up after mostDoubts attempts whose read succeeded: a webhook may be failing.
 const (
 	firstDoubt   = 50 * time.Millisecond
 	longestDoubt = 5 * time.Second
@@ -145,11 +147,13 @@ const (
 
 var errUnread = errors.New("reading the claim")
 
-// write makes the changes, on the claim as it was written last, or, without that, as the first member saw it. If that is not the newest
-// version, it is read and they are made on that. Changes that cannot be made any more get their error.
+// write makes the changes, on the claim as it was written last, or, without that, as the first member saw it. If that
+// is not the newest version, it is read and they are made on that. Changes that cannot be made any more get their
+// error.
 //
-// The in-tree plugin releases the devices on an error, and may allocate them to the next pod before its caches show that the write took effect. So
-// write returns an error if the API server has refused the change, and one that leaves doubt only after mostDoubts attempts or at the scheduler's end.
+// The in-tree plugin releases the devices on an error, and may allocate them to the next pod before its caches show
+// that the write took effect. So write returns an error if the API server has refused the change, and one that leaves
+// doubt only after mostDoubts attempts or at the scheduler's end.
 func (d *desk) write(
 	ctx context.Context, client resourceclient.ResourceClaimInterface, last version, batch []*change,
 ) (*resourcev1.ResourceClaim, error) {
@@ -255,7 +259,8 @@ func protect(
 	return version{written, true}, nil
 }
 
-// admit returns a conflict if the member's devices are not those of the claim, or were taken from it since the member was given them.
+// admit returns a conflict if the member's devices are not those of the claim, or were taken from it since the member
+// was given them.
 func (d *desk) admit(claim *resourcev1.ResourceClaim, one *change) error {
 	have := claim.Status.Allocation
 	if have == nil {

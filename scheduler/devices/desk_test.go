@@ -122,8 +122,8 @@ func TestDesk_KeepsWhatOthersWrote(t *testing.T) {
 	}
 }
 
-// A member is refused, as Kubernetes would refuse it, if the claim has other devices by now, or none: those that it was given may be
-// another claim's. Nothing is written.
+// A member is refused, as Kubernetes would refuse it, if the claim has other devices by now, or none: those that it was
+// given may be another claim's. Nothing is written.
 func TestDesk_RefusesOtherDevices(t *testing.T) {
 	for name, c := range map[string]struct {
 		now  func(*atDesk) *resourcev1.AllocationResult
@@ -220,7 +220,8 @@ func TestDesk_LetsDevicesBeGivenBack(t *testing.T) {
 	}
 }
 
-// loses has the server carry out the next n writes to the claim's status, and lose its answers; the reads after them fail as often.
+// loses has the server carry out the next n writes to the claim's status, and lose its answers; the reads after them
+// fail as often.
 func (d *atDesk) loses(n int) {
 	lost, unread := n, 0
 	d.cluster.PrependReactor(

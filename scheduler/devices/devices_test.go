@@ -85,8 +85,9 @@ func TestDevices_DearSelectorsAreExplained(t *testing.T) {
 	c.WaitBound(t, fine)
 }
 
-// Both cliques are full of gangs with devices, and evicting that of the second loses less. The important gang evicts it and gets its
-// devices, no sooner than the garbage collector has deleted the claims; the other gang stays, however long that takes.
+// Both cliques are full of gangs with devices, and evicting that of the second loses less. The important gang evicts it
+// and gets its devices, no sooner than the garbage collector has deleted the claims; the other gang stays, however long
+// that takes.
 func TestDevices_PreemptionFreesDevices(t *testing.T) {
 	for name, lag := range map[string]time.Duration{"at once": 0, "late": 4 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +125,8 @@ func TestDevices_PreemptionFreesDevices(t *testing.T) {
 	}
 }
 
-// The claims of a gang are deleted when it has ended. The next gang gets its devices, although nothing asked for devices meanwhile.
+// The claims of a gang are deleted when it has ended. The next gang gets its devices, although nothing asked for
+// devices meanwhile.
 func TestDevices_EndedGangFreesDevices(t *testing.T) {
 	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 4, 4)
@@ -140,8 +142,8 @@ func TestDevices_EndedGangFreesDevices(t *testing.T) {
 	c.WaitBound(t, others)
 }
 
-// runsForAnHour returns a gang that has all four pairs of nodes of the first clique and ends in an hour, with its claims, and its
-// members.
+// runsForAnHour returns a gang that has all four pairs of nodes of the first clique and ends in an hour, with its
+// claims, and its members.
 func runsForAnHour(size int) (objects []any, members []*corev1.Pod) {
 	group, members, claims := schedulertest.PairGang("runs", size, 4, "gpu")
 	schedulertest.AllocatePairs(members, claims, 4, schedulertest.CliqueNodes(0, size)...)
@@ -149,7 +151,8 @@ func runsForAnHour(size int) (objects []any, members []*corev1.Pod) {
 	return []any{schedulertest.SetExpectedEnd(group, time.Hour), members, claims}, members
 }
 
-// A gang with devices holds the whole fleet for an hour. The first gang of the queue gets a lease there, devices included.
+// A gang with devices holds the whole fleet for an hour. The first gang of the queue gets a lease there, devices
+// included.
 func TestReservation_IncludesDevices(t *testing.T) {
 	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 4, 4)
@@ -166,8 +169,8 @@ func TestReservation_IncludesDevices(t *testing.T) {
 	c.WaitBound(t, its)
 }
 
-// A gang with devices holds two of four nodes for an hour, and the first of the queue needs the devices of all four. A gang that ends
-// within the hour starts on the two free nodes. A gang without an expected end does not.
+// A gang with devices holds two of four nodes for an hour, and the first of the queue needs the devices of all four. A
+// gang that ends within the hour starts on the two free nodes. A gang without an expected end does not.
 func TestReservation_BackfillOnDevicesMustEndInTime(t *testing.T) {
 	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 4, 4)
@@ -195,8 +198,8 @@ func TestReservation_BackfillOnDevicesMustEndInTime(t *testing.T) {
 	c.WaitBound(t, its)
 }
 
-// One node is free, and the first of the queue needs all four pairs of it and of a node that is held for an hour. A later gang asks for
-// three pairs. That is another question, and still it does not get devices of the leased place.
+// One node is free, and the first of the queue needs all four pairs of it and of a node that is held for an hour. A
+// later gang asks for three pairs. That is another question, and still it does not get devices of the leased place.
 func TestReservation_CoversDevicesOfOtherClaims(t *testing.T) {
 	t.Parallel()
 	objects := schedulertest.PairedCliques(1, 2, 4)
@@ -217,9 +220,9 @@ func TestReservation_CoversDevicesOfOtherClaims(t *testing.T) {
 	c.WaitBound(t, its)
 }
 
-// Gangs with devices run in both cliques, and one of them ends in a quarter of an hour. The first of the queue may not preempt and has a
-// lease in that clique. The second may preempt and evicts the other gang. The first starts in the clique that this frees.
-// Then no lease binds the second, which evicts the gang in the other clique.
+// Gangs with devices run in both cliques, and one of them ends in a quarter of an hour. The first of the queue may not
+// preempt and has a lease in that clique. The second may preempt and evicts the other gang. The first starts in the
+// clique that this frees. Then no lease binds the second, which evicts the gang in the other clique.
 func TestReservation_SecondGangPreemptsOutsideTheLease(t *testing.T) {
 	t.Parallel()
 	objects := schedulertest.PairedCliques(2, 2, 4)

@@ -13,7 +13,8 @@ func AtDesk(client kubernetes.Interface, chosen func(types.UID) *resourcev1.Allo
 	return atDesk{client, &desk{chosen: chosen, clock: clock.RealClock{}}}
 }
 
-// Managed returns the manager that the in-tree plugin gets in place of the scheduler's own, and the stock to which it reports.
+// Managed returns the manager that the in-tree plugin gets in place of the scheduler's own, and the stock to which it
+// reports.
 func Managed(own fwk.SharedDRAManager) (fwk.SharedDRAManager, *Stock) {
 	shared := new(Shared)
 	stock := func() *Stock { return shared.Stock(own) }

@@ -21,8 +21,8 @@ import (
 // errNoBinding says that nothing is on its way to the API server of a Fixed.
 var errNoBinding = errors.New("claims of a fixed manager have their devices at once: no pod is bound")
 
-// Fixed holds the published devices of a cluster and their allocations as values: the manager of a stock for what-if questions.
-// Its objects are never changed, only replaced. It is for one goroutine.
+// Fixed holds the published devices of a cluster and their allocations as values: the manager of a stock for what-if
+// questions. Its objects are never changed, only replaced. It is for one goroutine.
 type Fixed struct {
 	slices  []*resourcev1.ResourceSlice
 	classes map[string]*resourcev1.DeviceClass
@@ -35,8 +35,8 @@ type Fixed struct {
 
 var _ fwk.SharedDRAManager = (*Fixed)(nil)
 
-// NewFixed makes a manager of these. The slices are used unchanged: a caller that wants DeviceTaintRules in them has to add
-// them.
+// NewFixed makes a manager of these. The slices are used unchanged: a caller that wants DeviceTaintRules in them has to
+// add them.
 func NewFixed(
 	published []*resourcev1.ResourceSlice, classes []*resourcev1.DeviceClass, claims []*resourcev1.ResourceClaim,
 ) *Fixed {

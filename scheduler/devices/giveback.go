@@ -24,8 +24,8 @@ import (
 // binding, or the binding failed. The devices tie these members to a node, which may have been deleted, and are
 // unavailable to others. In-tree takes them from a single pod that fits nowhere, in its cycle. A gang that waits gives
 // all of them back, beside the cycles, and is not placed until the caches show that: a gang that is bound meanwhile
-// would lose its devices. A claim that was created for a member's extended resources is deleted: while it exists, in-tree
-// refuses the member every node.
+// would lose its devices. A claim that was created for a member's extended resources is deleted: while it exists,
+// in-tree refuses the member every node.
 
 // Returns configures how a stock returns devices to the cluster.
 type Returns struct {
@@ -37,9 +37,9 @@ type Returns struct {
 	Changed func()
 }
 
-// GiveBack deallocates the claims of waiting members that no other pod has reserved, and deletes those that were created for their extended
-// resources. A reservation for the PodGroup counts as one of theirs if no member has a node. GiveBack does not wait for the writes. It reports
-// whether any claim of the members is being given back.
+// GiveBack deallocates the claims of waiting members that no other pod has reserved, and deletes those that were
+// created for their extended resources. A reservation for the PodGroup counts as one of theirs if no member has a node.
+// GiveBack does not wait for the writes. It reports whether any claim of the members is being given back.
 func (s *Stock) GiveBack(
 	ctx context.Context, by Returns, group *schedulingv1beta1.PodGroup, waiting, running []*corev1.Pod,
 ) bool {
@@ -103,8 +103,8 @@ func isExtended(claim *resourcev1.ResourceClaim) bool {
 	return claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true"
 }
 
-// mark notes which claims of a unit without nodes are being given back from now on, and returns them: those to deallocate,
-// and those to delete.
+// mark notes which claims of a unit without nodes are being given back from now on, and returns them: those to
+// deallocate, and those to delete.
 func (s *Stock) mark(u snapshot.Unit) (deallocate, remove []*resourcev1.ResourceClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,8 +23,9 @@ func closeNode(o runtime.Object, name string) {
 	}
 }
 
-// A start was torn: the devices of one member are allocated on a node that is closed now, and no member has a node. The gang gives them back
-// and starts in the other clique; another gang, which needs them, has them when the node is open again.
+// A start was torn: the devices of one member are allocated on a node that is closed now, and no member has a node. The
+// gang gives them back and starts in the other clique; another gang, which needs them, has them when the node is open
+// again.
 //
 //	c0: n0 closed, n1    c1: n0 n1
 func TestDevices_WaitingGangReleasesAllocations(t *testing.T) {
@@ -77,9 +78,9 @@ func TestDevices_RunningMembersRetainAllocations(t *testing.T) {
 	}
 }
 
-// Half of a gang runs, and the others have no nodes: they were lost, or a scheduler died in the middle of the start and their devices are
-// allocated, each on a node of its own. Then each is a member of another kind, more kinds than a plan takes. They give the devices back and
-// join the others, which stay where they are.
+// Half of a gang runs, and the others have no nodes: they were lost, or a scheduler died in the middle of the start and
+// their devices are allocated, each on a node of its own. Then each is a member of another kind, more kinds than a plan
+// takes. They give the devices back and join the others, which stay where they are.
 func TestDevices_ManyMembersJoinTheirGang(t *testing.T) {
 	t.Parallel()
 	for name, torn := range map[string]bool{"lost": false, "torn start": true} {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeLabels returns the keys of the node labels on which questions about devices depend: those by which published devices choose their
-// nodes, and the one that names a node's ComputeDomain. They are in no order.
+// NodeLabels returns the keys of the node labels on which questions about devices depend: those by which published
+// devices choose their nodes, and the one that names a node's ComputeDomain. They are in no order.
 func (s *Stock) NodeLabels() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,16 +18,17 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// leftovers are allocated claims whose consumers are gone. kube-controller-manager gives devices back after their pods have left, one
-// claim at a time and with a limited client: for a large gang that takes minutes. Until then the devices belong to no unit, and a gang
-// that had the pods evicted would evict the next ones for want of them.
+// leftovers are allocated claims whose consumers are gone. kube-controller-manager gives devices back after their pods
+// have left, one claim at a time and with a limited client: for a large gang that takes minutes. Until then the devices
+// belong to no unit, and a gang that had the pods evicted would evict the next ones for want of them.
 type leftovers struct {
 	claims map[types.UID]leftover
-	// moved is the instant at which one was found or given back last. If that is longer ago than drain, no controller gives them back.
+	// moved is the instant at which one was found or given back last. If that is longer ago than drain, no controller
+	// gives them back.
 	moved time.Time
 
-	// departed are the claims of consumers that have left since the last question; of too many, all are looked through instead. The lock is
-	// theirs: questions take long.
+	// departed are the claims of consumers that have left since the last question; of too many, all are looked through
+	// instead. The lock is theirs: questions take long.
 	mu       sync.Mutex
 	departed map[types.NamespacedName]bool
 	tooMany  bool
@@ -48,8 +49,8 @@ const longest = 10 * time.Minute
 // Lives reports whether a consumer of a claim in the namespace may still use it.
 type Lives func(namespace string, consumer resourcev1.ResourceClaimConsumerReference) bool
 
-// Departed notes that a consumer of claims has left: a pod that has ended or is deleted, a deleted PodGroup, or what an informer knows of
-// either. Other objects have no claims.
+// Departed notes that a consumer of claims has left: a pod that has ended or is deleted, a deleted PodGroup, or what an
+// informer knows of either. Other objects have no claims.
 func (s *Stock) Departed(consumer any) {
 	switch of := consumer.(type) {
 	case cache.DeletedFinalStateUnknown:
@@ -129,8 +130,8 @@ func isLeft(claim *resourcev1.ResourceClaim, lives Lives) bool {
 		})
 }
 
-// review looks at the claims of consumers that have departed, and again at those that seemed left over: a pod may be heard of later than its
-// claim.
+// review looks at the claims of consumers that have departed, and again at those that seemed left over: a pod may be
+// heard of later than its claim.
 func (s *Stock) review(lives Lives, now time.Time) {
 	departed, all := s.left.gone()
 	if all {
@@ -188,7 +189,8 @@ func (s *Stock) leave(ctx context.Context, q Question, asked Asked) Asked {
 	return asked
 }
 
-// freed returns the capacity beyond the free one that each of the nodes could give to the question if these claims were given back.
+// freed returns the capacity beyond the free one that each of the nodes could give to the question if these claims were
+// given back.
 func (s *Stock) freed(ctx context.Context, asked Asked, nodes []int, claims []types.UID) []topology.Held {
 	var out []topology.Held
 	without := s.fleetWithout(claims)

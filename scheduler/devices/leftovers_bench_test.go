@@ -22,8 +22,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// A gang that claims devices reads its question on a full fleet, with four claims on each node: on a quiet one, and on one on which a pod
-// has left since the last question, so that its claims may be left over.
+// A gang that claims devices reads its question on a full fleet, with four claims on each node: on a quiet one, and on
+// one on which a pod has left since the last question, so that its claims may be left over.
 func BenchmarkLeftovers(b *testing.B) {
 	for _, size := range []int{1000, 4000, 16000} {
 		group, members, itsClaims := schedulertest.PairGang("waits", 1, 1, "gpu")

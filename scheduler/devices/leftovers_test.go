@@ -24,8 +24,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// One clique is full of a gang that runs, the other of the devices of one that has ended: the garbage collector is late. An important
-// gang waits for these devices, and the other one stays.
+// One clique is full of a gang that runs, the other of the devices of one that has ended: the garbage collector is
+// late. An important gang waits for these devices, and the other one stays.
 func TestLeftovers_AreAwaited(t *testing.T) {
 	t.Parallel()
 	objects := schedulertest.PairedCliques(2, 4, 4)
@@ -49,8 +49,8 @@ func TestLeftovers_AreAwaited(t *testing.T) {
 	}
 }
 
-// The devices of a pod that is gone are never given back. A gang waits for them for half a minute, for as long again whenever another claim
-// is given back, and from the eleventh minute on as if they were in use.
+// The devices of a pod that is gone are never given back. A gang waits for them for half a minute, for as long again
+// whenever another claim is given back, and from the eleventh minute on as if they were in use.
 func TestLeftovers_AreNotAwaitedForEver(t *testing.T) {
 	t.Parallel()
 	node := schedulertest.Cliques(1, 1)[0]
@@ -111,7 +111,8 @@ func TestLeftovers_AreNotAwaitedForEver(t *testing.T) {
 	}
 }
 
-// A claim is reserved for a PodGroup, or for a pod that has it by name. It is left over once that is gone, and the stock has heard of it.
+// A claim is reserved for a PodGroup, or for a pod that has it by name. It is left over once that is gone, and the
+// stock has heard of it.
 func TestLeftovers_OfConsumersThatDepart(t *testing.T) {
 	t.Parallel()
 	for resource, consumer := range map[string]func(*resourcev1.ResourceClaim) any{

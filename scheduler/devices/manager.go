@@ -24,7 +24,8 @@ type manager struct {
 	scope scope
 }
 
-// scope is the part of the fleet that the allocator has to know for a pod: that of its planned node, nothing, or all of it.
+// scope is the part of the fleet that the allocator has to know for a pod: that of its planned node, nothing, or all of
+// it.
 type scope struct {
 	node    string
 	nothing bool
@@ -121,8 +122,8 @@ func (m *manager) scopeOf(pod *corev1.Pod, node string) scope {
 	return scope{node: node, nothing: nothing}
 }
 
-// served reports whether nothing is left to assign to the claims of a pod: they have their devices already, or get those that were
-// chosen for a member before it.
+// served reports whether nothing is left to assign to the claims of a pod: they have their devices already, or get
+// those that were chosen for a member before it.
 func (m *manager) served(pod *corev1.Pod) bool {
 	return !slices.ContainsFunc(m.claimsOf(pod), func(claim *resourcev1.ResourceClaim) bool {
 		return claim == nil || claim.Status.Allocation == nil && !m.isPending(claim)

@@ -51,8 +51,8 @@ func cardNodes(nodes, each int) []runtime.Object {
 	return objects
 }
 
-// Nodes that publish cards offer none of the resource; nodes with an old device plugin offer it and publish nothing. The first clique
-// has too few of both, the second has enough.
+// Nodes that publish cards offer none of the resource; nodes with an old device plugin offer it and publish nothing.
+// The first clique has too few of both, the second has enough.
 func TestExtendedResource_FitsSlicesOrDevicePlugin(t *testing.T) {
 	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)
@@ -82,8 +82,8 @@ func TestExtendedResource_FitsSlicesOrDevicePlugin(t *testing.T) {
 	}
 }
 
-// The scheduler died after it had created the claim for the cards of a member, before that was allocated or after. In-tree finds the claim
-// and refuses every node: it is deleted before the gang starts.
+// The scheduler died after it had created the claim for the cards of a member, before that was allocated or after.
+// In-tree finds the claim and refuses every node: it is deleted before the gang starts.
 func TestExtendedResource_TornStartDeletesTheClaim(t *testing.T) {
 	t.Parallel()
 	for name, allocation := range map[string]*resourcev1.AllocationResult{
@@ -123,8 +123,8 @@ func TestExtendedResource_TornStartDeletesTheClaim(t *testing.T) {
 	}
 }
 
-// A member's own claim is annotated as if the scheduler had created it. In-tree refuses the member, and the claim stays: its controller would
-// create it again, without end.
+// A member's own claim is annotated as if the scheduler had created it. In-tree refuses the member, and the claim
+// stays: its controller would create it again, without end.
 func TestExtendedResource_AnnotatedClaimIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	objects := cardNodes(1, 8)
@@ -160,7 +160,8 @@ func TestExtendedResource_PreemptionFreesNamedDevices(t *testing.T) {
 	}
 }
 
-// In-tree takes a claim of another namespace that names a waiting pod as its owner for the pod's, and refuses it every node. It is deleted.
+// In-tree takes a claim of another namespace that names a waiting pod as its owner for the pod's, and refuses it every
+// node. It is deleted.
 func TestExtendedResource_ForgedClaimIsDeleted(t *testing.T) {
 	t.Parallel()
 	objects := cardNodes(1, 8)

@@ -54,8 +54,8 @@ func TestNVLink_NodeWithoutCliqueIsNotUsed(t *testing.T) {
 	c.WaitBound(t, others)
 }
 
-// The node of a survivor lost its clique. It is unknown whether the others reach it, so the lost member is not placed beside it: all of
-// the gang leaves, to start again in one clique.
+// The node of a survivor lost its clique. It is unknown whether the others reach it, so the lost member is not placed
+// beside it: all of the gang leaves, to start again in one clique.
 func TestNVLink_GangMovesWhenSurvivorLosesClique(t *testing.T) {
 	t.Parallel()
 	nodes := schedulertest.Cliques(2, 6)
@@ -78,7 +78,8 @@ func TestNVLink_GangMovesWhenSurvivorLosesClique(t *testing.T) {
 	}
 }
 
-// A spare of the clique is still in another ComputeDomain when a gang loses a member. The member waits for it; the gang does not move.
+// A spare of the clique is still in another ComputeDomain when a gang loses a member. The member waits for it; the gang
+// does not move.
 func TestComputeDomain_LostMemberWaitsForSpareNode(t *testing.T) {
 	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)
@@ -103,8 +104,8 @@ func TestComputeDomain_LostMemberWaitsForSpareNode(t *testing.T) {
 	}
 }
 
-// An important gang ends one that holds the channels of a clique. It does not start on nodes that are still in the other's ComputeDomain,
-// nor does it evict another gang meanwhile.
+// An important gang ends one that holds the channels of a clique. It does not start on nodes that are still in the
+// other's ComputeDomain, nor does it evict another gang meanwhile.
 func TestComputeDomain_PreemptorWaitsForRemoval(t *testing.T) {
 	t.Parallel()
 	nodes := schedulertest.Cliques(2, 4)

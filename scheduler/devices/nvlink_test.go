@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A node has one channel, so members with channels are on nodes of their own, though there would be room for two on each.
+// A node has one channel, so members with channels are on nodes of their own, though there would be room for two on
+// each.
 func TestNVLink_OneChannelPerNode(t *testing.T) {
 	t.Parallel()
 	group, members, claims := nvlinkGang("train", 4)

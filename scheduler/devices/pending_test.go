@@ -22,8 +22,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// binding is a node with one pair of a GPU and a NIC, kube-scheduler's own manager of its devices, a pod that claims the pair, and a
-// gang that asks for a pair, too.
+// binding is a node with one pair of a GPU and a NIC, kube-scheduler's own manager of its devices, a pod that claims
+// the pair, and a gang that asks for a pair, too.
 type binding struct {
 	manager fwk.SharedDRAManager
 	cache   *assumecache.AssumeCache
@@ -106,8 +106,8 @@ func (b *binding) expect(t *testing.T, want int64, when string) {
 	}
 }
 
-// The devices of a pod that is being bound are not yet written. A dry run without that pod finds them free; after it they are taken, also
-// if the allocation is written meanwhile.
+// The devices of a pod that is being bound are not yet written. A dry run without that pod finds them free; after it
+// they are taken, also if the allocation is written meanwhile.
 func TestSuppose_PendingAllocationsReturn(t *testing.T) {
 	t.Parallel()
 	for name, writes := range map[string]bool{"still being written": false, "written meanwhile": true} {
@@ -128,8 +128,8 @@ func TestSuppose_PendingAllocationsReturn(t *testing.T) {
 	}
 }
 
-// A member notes an allocation of a shared claim after another member has written one. The stock takes the written one, and frees it when
-// the claim gives it back.
+// A member notes an allocation of a shared claim after another member has written one. The stock takes the written one,
+// and frees it when the claim gives it back.
 func TestPending_AllocatedClaimIsNotPending(t *testing.T) {
 	t.Parallel()
 	b := newBinding(t)

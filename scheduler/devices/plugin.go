@@ -25,9 +25,9 @@ const Name = "LockstepDynamicResources"
 // filterTimeout is kube-scheduler's own default.
 const filterTimeout = 10 * time.Second
 
-// LockstepDynamicResources is the in-tree plugin DynamicResources, which assigns devices, with two changes. For a pod with a
-// planned node it prepares its allocator with that node's devices, not with those of the fleet, and for one that only shares
-// devices of others with none. And members whose claims are being allocated enter the queue later.
+// LockstepDynamicResources is the in-tree plugin DynamicResources, which assigns devices, with two changes. For a pod
+// with a planned node it prepares its allocator with that node's devices, not with those of the fleet, and for one that
+// only shares devices of others with none. And members whose claims are being allocated enter the queue later.
 type LockstepDynamicResources struct {
 	*dynamicresources.DynamicResources
 

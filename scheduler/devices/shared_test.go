@@ -112,7 +112,8 @@ func TestSharedClaim_MembersReachTheDevice(t *testing.T) {
 	}
 }
 
-// Two members name one claim for devices of a node. The first node has room for one of them, so both start on the second.
+// Two members name one claim for devices of a node. The first node has room for one of them, so both start on the
+// second.
 func TestSharedClaim_NodeDevicesGatherTheMembers(t *testing.T) {
 	t.Parallel()
 	group, members, claims := schedulertest.PairGang("shares", 2, 1, "gpu")
@@ -160,8 +161,8 @@ func nameOne(members []*corev1.Pod, claims []runtime.Object) *resourcev1.Resourc
 	return claim
 }
 
-// Each node can serve a claim that two members name, with devices of its own. The question does not grow with the square of the nodes:
-// all of them are one choice, or choices whose bars are made when they are tried.
+// Each node can serve a claim that two members name, with devices of its own. The question does not grow with the
+// square of the nodes: all of them are one choice, or choices whose bars are made when they are tried.
 func TestSharedClaim_ChoicesAreLinear(t *testing.T) {
 	t.Parallel()
 	const size = 50

@@ -17,8 +17,8 @@ import (
 	"github.com/lockstep-project/lockstep/dra"
 )
 
-// Stock holds the published and the allocated devices, as the scheduler sees them. It is safe for concurrent use: claims are
-// bound while the next gang is planned.
+// Stock holds the published and the allocated devices, as the scheduler sees them. It is safe for concurrent use:
+// claims are bound while the next gang is planned.
 type Stock struct {
 	mu        sync.Mutex
 	manager   fwk.SharedDRAManager
@@ -28,8 +28,8 @@ type Stock struct {
 	slices    map[string]*resourcev1.ResourceSlice
 	claims    map[types.UID]*resourcev1.ResourceClaim
 	nodes     map[string]*corev1.Node
-	// pending are claims whose allocation is not written yet, with that allocation. Claims that stand for extended resources
-	// do not exist before that, so their absence from lists does not mean that they are deleted.
+	// pending are claims whose allocation is not written yet, with that allocation. Claims that stand for extended
+	// resources do not exist before that, so their absence from lists does not mean that they are deleted.
 	pending map[types.UID]*resourcev1.ResourceClaim
 	// supposed are the claims that are supposed to be given back.
 	supposed map[types.UID]bool
@@ -40,7 +40,8 @@ type Stock struct {
 	left    leftovers
 }
 
-// newStock makes an empty stock of a cluster with these features; the manager is the in-tree plugin's, so that both see the same.
+// newStock makes an empty stock of a cluster with these features; the manager is the in-tree plugin's, so that both see
+// the same.
 func newStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
 	return &Stock{
 		manager: manager, fitter: dra.NewFitter(features, 0), inventory: dra.NewInventory(nil), ledger: dra.NewLedger(),
@@ -51,8 +52,8 @@ func newStock(manager fwk.SharedDRAManager, features dra.Features) *Stock {
 	}
 }
 
-// update brings the stock up to date. Objects of the scheduler's caches are never changed in place, so only those that are others
-// than before are looked at.
+// update brings the stock up to date. Objects of the scheduler's caches are never changed in place, so only those that
+// are others than before are looked at.
 func (s *Stock) update(q Question) error {
 	published, err := s.manager.ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {
@@ -150,8 +151,8 @@ func (s *Stock) narrow(node string) ([]*resourcev1.ResourceSlice, structured.All
 	return s.fleet().Narrow(node)
 }
 
-// learn takes in the current version of a claim. It is known from now on, so that its deletion is noticed, but not by this
-// object: the caches may never show it.
+// learn takes in the current version of a claim. It is known from now on, so that its deletion is noticed, but not by
+// this object: the caches may never show it.
 func (s *Stock) learn(claim *resourcev1.ResourceClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +164,9 @@ func (s *Stock) take(claim *resourcev1.ResourceClaim) {
 	s.ledger.Set(claim)
 }
 
-// pend takes in an allocation that is about to be written. The tracker does not note it if the claim has one by now, and
-// members that share a claim are bound side by side: the note may be removed again. Then the caches' version counts.
+// pend takes in an allocation that is about to be written. The tracker does not note it if the claim has one by now,
+// and members that share a claim are bound side by side: the note may be removed again. Then the caches' version
+// counts.
 func (s *Stock) pend(uid types.UID, claim *resourcev1.ResourceClaim, claims fwk.ResourceClaimTracker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

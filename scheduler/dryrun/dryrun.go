@@ -1,6 +1,6 @@
-// Package dryrun marks a scheduling cycle as hypothetical: a plugin that preempts has the framework schedule a gang on a snapshot
-// without the victims, and the answer there is no decision about the gang. The mark travels in the context that the framework hands
-// from the preempting plugin to the plugins of that cycle; no plugin has to guess.
+// Package dryrun marks a scheduling cycle as hypothetical: a plugin that preempts has the framework schedule a gang on
+// a snapshot without the victims, and the answer there is no decision about the gang. The mark travels in the context
+// that the framework hands from the preempting plugin to the plugins of that cycle; no plugin has to guess.
 package dryrun
 
 import (

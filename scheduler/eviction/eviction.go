@@ -109,8 +109,8 @@ func MarkGroup(ctx context.Context, client kubernetes.Interface, group *scheduli
 	return nil
 }
 
-// ByScheduler reports whether a scheduler evicted the pod: Lockstep's, whose reasons begin alike, or kube-scheduler's own preemption. It did so to give
-// the pod's place to another one, or has seen to the pod's next place.
+// ByScheduler reports whether a scheduler evicted the pod: Lockstep's, whose reasons begin alike, or kube-scheduler's
+// own preemption. It did so to give the pod's place to another one, or has seen to the pod's next place.
 func ByScheduler(pod *corev1.Pod) bool {
 	reason, disrupted := reasonOf(pod)
 	return disrupted && (reason == corev1.PodReasonPreemptionByScheduler || strings.HasPrefix(reason, reasonPrefix))

@@ -50,7 +50,8 @@ func verbs(client *fake.Clientset) string {
 	return strings.Join(out, ", ")
 }
 
-// The condition comes first, for this very pod, else the Job counts the end as a failure of its program; then the deletion of this very pod.
+// The condition comes first, for this very pod, else the Job counts the end as a failure of its program; then the
+// deletion of this very pod.
 func TestEvict_MarksThenDeletes(t *testing.T) {
 	client := fake.NewClientset(rank())
 	if err := eviction.Evict(t.Context(), client, rank(), mark()); err != nil {
@@ -88,7 +89,8 @@ func TestEvict_MarksThenDeletes(t *testing.T) {
 	}
 }
 
-// A pod that is gone, or replaced by another of its name, needs no eviction. One that could not be marked is not deleted.
+// A pod that is gone, or replaced by another of its name, needs no eviction. One that could not be marked is not
+// deleted.
 func TestEvict_Faults(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, c := range map[string]struct {

@@ -35,8 +35,8 @@ const (
 	NoRoom = "NoRoom"
 	// WrongRequest says that the gang asks for something that no fleet like this can give, or that cannot be read.
 	WrongRequest = "WrongRequest"
-	// Refused says that the gang has room, but that its nodes were refused by the scheduler's filters: for a volume, a port, a
-	// rule between pods.
+	// Refused says that the gang has room, but that its nodes were refused by the scheduler's filters: for a volume, a
+	// port, a rule between pods.
 	Refused = "Refused"
 	// SweepTurn says that as many gangs of its sweep run, or have their turn before it, as may run at a time.
 	SweepTurn = "SweepTurn"
@@ -77,10 +77,11 @@ type told struct {
 	// lacks says that members were missing, which is over when the gang is queued.
 	lacks bool
 	at    time.Time
-	// placedAgain is the disruption after which the gang was placed again, by the instant of the group's condition. The cache shows that
-	// condition until it has seen ours, and each member of the gang is reported in the meantime.
+	// placedAgain is the disruption after which the gang was placed again, by the instant of the group's condition. The
+	// cache shows that condition until it has seen ours, and each member of the gang is reported in the meantime.
 	placedAgain metav1.Time
-	// until is the first instant that was named; zero if none was. Once it has passed, the same words with another instant are news.
+	// until is the first instant that was named; zero if none was. Once it has passed, the same words with another
+	// instant are news.
 	until time.Time
 	// next is the note that arrived too early to be written.
 	next *note
@@ -121,8 +122,8 @@ func (n note) until() time.Time {
 	return first
 }
 
-// NotAsked is the message of a gang that was not evaluated yet: its reason is NoRoom, and it is unknown whether there is
-// room.
+// NotAsked is the message of a gang that was not evaluated yet: its reason is NoRoom, and it is unknown whether there
+// is room.
 const NotAsked = "others are before it, and are asked first"
 
 // backlog is the number of explanations that may wait to be written. If there are more, the API server is the
@@ -181,8 +182,8 @@ func (w *Writer) Queued(group *schedulingv1beta1.PodGroup, turn standing.Turn) {
 	t.at = time.Time{}
 }
 
-// Placed reports that the gang was placed, and where; nil if that is not known. For a gang that never waited and that nothing owns nothing
-// is written: that would be one more write for each, without a reader.
+// Placed reports that the gang was placed, and where; nil if that is not known. For a gang that never waited and that
+// nothing owns nothing is written: that would be one more write for each, without a reader.
 func (w *Writer) Placed(group *schedulingv1beta1.PodGroup, place *standing.Place) {
 	w.mu.Lock()
 	t := w.gangs[group.UID]
@@ -210,7 +211,8 @@ func disruption(group *schedulingv1beta1.PodGroup) *metav1.Condition {
 	return condition
 }
 
-// outdates reports whether the gang has been evicted since the last note that it has its nodes. t is nil for an unknown gang.
+// outdates reports whether the gang has been evicted since the last note that it has its nodes. t is nil for an unknown
+// gang.
 func (t *told) outdates(group *schedulingv1beta1.PodGroup) bool {
 	evicted := disruption(group)
 	return evicted != nil && (t == nil || !t.placedAgain.Equal(&evicted.LastTransitionTime))

@@ -23,7 +23,8 @@ func NewWriters(t timing.Timing) *Writers {
 	return &Writers{timing: t, of: make(map[string]*Writer)}
 }
 
-// Of returns the writer of the handle's profile. The first caller makes it, and it works until that caller's context ends.
+// Of returns the writer of the handle's profile. The first caller makes it, and it works until that caller's context
+// ends.
 func (w *Writers) Of(ctx context.Context, handle fwk.Handle) *Writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()

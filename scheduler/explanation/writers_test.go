@@ -25,7 +25,8 @@ func (h handle) ProfileName() string                       { return h.profile }
 func (h handle) ClientSet() kubernetes.Interface           { return h.client }
 func (h handle) EventRecorder() events.EventRecorderLogger { return nil }
 
-// One plugin says that members are missing, and another that the gang starts, before the first note is written: the group shows the later one.
+// One plugin says that members are missing, and another that the gang starts, before the first note is written: the
+// group shows the later one.
 func TestWriters_KeepTheOrderOfPlugins(t *testing.T) {
 	s := newStage(t)
 	s.group.OwnerReferences = nil

@@ -116,8 +116,8 @@ func (m *marker) changed(ctx context.Context, old, obj any) {
 	}
 }
 
-// ask finds out why a Job loses ranks, and marks them. Of those that others deleted one mark is enough. A Job that cannot be read is taken to have deleted
-// them for good.
+// ask finds out why a Job loses ranks, and marks them. Of those that others deleted one mark is enough. A Job that
+// cannot be read is taken to have deleted them for good.
 func (m *marker) ask(ctx context.Context, namespace string, owner *metav1.OwnerReference) {
 	job, err := m.client.BatchV1().Jobs(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 	m.mu.Lock()
@@ -135,7 +135,8 @@ func (m *marker) ask(ctx context.Context, namespace string, owner *metav1.OwnerR
 	}
 }
 
-// ignoresTaken reports whether a Job has a rule for ranks that it takes away itself: then it has rules for exit codes too.
+// ignoresTaken reports whether a Job has a rule for ranks that it takes away itself: then it has rules for exit codes
+// too.
 func ignoresTaken(job *batchv1.Job) bool {
 	return job.Spec.PodFailurePolicy != nil &&
 		slices.ContainsFunc(job.Spec.PodFailurePolicy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {

@@ -32,8 +32,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// gathers is the time after which the first report about a gang is corrected: peers of a failed rank fail in the same second, and their pods may arrive
-// earlier. The first failure is reported at once, since a job that has failed for good loses its PodGroup soon.
+// gathers is the time after which the first report about a gang is corrected: peers of a failed rank fail in the same
+// second, and their pods may arrive earlier. The first failure is reported at once, since a job that has failed for
+// good loses its PodGroup soon.
 const gathers = time.Second
 
 // longestMessage limits the reported part of a container's log in bytes.
@@ -63,8 +64,8 @@ func Report(ctx context.Context, handle fwk.Handle, ended *members.Ended, acts f
 	return nil
 }
 
-// ended gathers a pod that failed by itself. One that is being deleted, or was evicted, failed because of that; it is reported only if its
-// gang ran out of time.
+// ended gathers a pod that failed by itself. One that is being deleted, or was evicted, failed because of that; it is
+// reported only if its gang ran out of time.
 func (r *reporter) ended(ctx context.Context, pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || pod.Status.Phase != corev1.PodFailed || eviction.Disrupted(pod) || !r.acts() ||
@@ -147,7 +148,8 @@ func (r *reporter) report(ctx context.Context, gang types.NamespacedName, failed
 	}
 }
 
-// First returns the earliest of the failures of some pods, of the lowest rank among those of the same instant, and its time. There must be one pod.
+// First returns the earliest of the failures of some pods, of the lowest rank among those of the same instant, and its
+// time. There must be one pod.
 func First(pods []*corev1.Pod) (standing.Failure, metav1.Time) {
 	type failure struct {
 		standing.Failure

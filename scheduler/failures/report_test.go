@@ -121,7 +121,8 @@ func TestReport_NamesTheFirstRank(t *testing.T) {
 	})
 }
 
-// At a deadline pods are deleted, and their last words are reported. Pods that are deleted before it, or say nothing, are not.
+// At a deadline pods are deleted, and their last words are reported. Pods that are deleted before it, or say nothing,
+// are not.
 func TestReport_LastWordsAtADeadline(t *testing.T) {
 	for name, c := range map[string]struct {
 		left    time.Duration

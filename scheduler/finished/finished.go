@@ -51,8 +51,8 @@ func On(group *schedulingv1beta1.PodGroup) Note {
 	return n
 }
 
-// Transform is for an informer of PodGroups: a group with a note needs fewer members, if the note is about the minCount that it has. It changes nothing
-// that it has changed before.
+// Transform is for an informer of PodGroups: a group with a note needs fewer members, if the note is about the minCount
+// that it has. It changes nothing that it has changed before.
 func Transform(object any) (any, error) {
 	group, ok := object.(*schedulingv1beta1.PodGroup)
 	if !ok {
@@ -86,8 +86,8 @@ func MinCount(group *schedulingv1beta1.PodGroup) int {
 	return int(gang.MinCount)
 }
 
-// Wanted returns the note that a gang should have. present are its pods that have not ended; succeeded is the number of succeeded pods of each
-// owner, by the owner's UID.
+// Wanted returns the note that a gang should have. present are its pods that have not ended; succeeded is the number of
+// succeeded pods of each owner, by the owner's UID.
 func Wanted(group *schedulingv1beta1.PodGroup, present []*corev1.Pod, succeeded map[types.UID]int) Note {
 	needed := MinCount(group)
 	missing := needed - len(present)

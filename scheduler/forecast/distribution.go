@@ -67,8 +67,8 @@ func (d *Distribution) over(broader *Distribution) Distribution {
 // perMille is the denominator of Quantile's argument.
 const perMille = 1000
 
-// Quantile returns the run time in seconds that so many in a thousand of the runs do not exceed, of those that take longer than they have run
-// already; false if no run did.
+// Quantile returns the run time in seconds that so many in a thousand of the runs do not exceed, of those that take
+// longer than they have run already; false if no run did.
 func (d *Distribution) Quantile(of, ran int64) (int64, bool) {
 	from := ran << 16
 	longer := func(i int) int64 { // the part of a bucket that is longer

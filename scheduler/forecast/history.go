@@ -37,7 +37,8 @@ func New() *History {
 	return &History{classes: make(map[string]*class), shared: make(map[int64][]*class)}
 }
 
-// Ended notes that a run has completed after so many seconds. Runs that were evicted, or failed for their nodes, are not to be noted.
+// Ended notes that a run has completed after so many seconds. Runs that were evicted, or failed for their nodes, are
+// not to be noted.
 func (h *History) Ended(k Key, seconds int64) {
 	h.ended++
 	for _, name := range k.classes() {

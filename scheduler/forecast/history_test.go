@@ -37,8 +37,8 @@ func TestStem(t *testing.T) {
 	}
 }
 
-// Of runs that are drawn from a known distribution, as many exceed each quantile as its name says, within a tenth: about 92 runs have a weight,
-// so that two standard errors of the median are a tenth.
+// Of runs that are drawn from a known distribution, as many exceed each quantile as its name says, within a tenth:
+// about 92 runs have a weight, so that two standard errors of the median are a tenth.
 func TestDistribution_QuantilesHold(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	draw := func() int64 { return 60 + int64(r.ExpFloat64()*7200) }

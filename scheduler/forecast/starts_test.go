@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/forecast"
 )
 
-// Whatever the backlog is wrong by, and however late a wait is known, eight in ten waits lie in the interval in the end.
+// Whatever the backlog is wrong by, and however late a wait is known, eight in ten waits lie in the interval in the
+// end.
 func TestStarts_IntervalsHold(t *testing.T) {
 	for name, of := range map[string]float64{"too short": 0.2, "too long": 5, "right": 1} {
 		t.Run(name, func(t *testing.T) {

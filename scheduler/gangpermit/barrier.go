@@ -139,8 +139,8 @@ func (p *GangPermit) forget(obj any) {
 // longestWait is the framework's own limit for a pod at Permit.
 const longestWait = 15 * time.Minute
 
-// look sends the members at Permit back once the gang has stood still for its patience. All of a cycle's members are decided before the first waits,
-// so this only ends a fault.
+// look sends the members at Permit back once the gang has stood still for its patience. All of a cycle's members are
+// decided before the first waits, so this only ends a fault.
 func (p *GangPermit) look(key types.NamespacedName, g *gang) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

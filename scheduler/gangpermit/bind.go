@@ -16,7 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// A binding that fails is tried again after firstPause, then after twice as long, up to longestPause and to a part of the gang's patience.
+// A binding that fails is tried again after firstPause, then after twice as long, up to longestPause and to a part of
+// the gang's patience.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 5 * time.Second
@@ -63,8 +64,9 @@ func (p *GangPermit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1
 	}
 }
 
-// spread lengthens a pause by up to its half, for each pod differently: the members of a gang that an API server refused at the same instant must not
-// all be back at the same instant. It is not random, so that a scheduler that is played does the same each time.
+// spread lengthens a pause by up to its half, for each pod differently: the members of a gang that an API server
+// refused at the same instant must not all be back at the same instant. It is not random, so that a scheduler that is
+// played does the same each time.
 func spread(pause time.Duration, pod *corev1.Pod) time.Duration {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(pod.UID)) // it never fails
@@ -74,8 +76,9 @@ func spread(pause time.Duration, pod *corev1.Pod) time.Duration {
 // parts is the number of different pauses.
 const parts = 1000
 
-// isOn reports whether the pod is on the node although its binding failed: the answer to an earlier try was lost, and the API server refuses the next
-// one as a conflict. To give up such a pod would take its devices from it while it runs.
+// isOn reports whether the pod is on the node although its binding failed: the answer to an earlier try was lost, and
+// the API server refuses the next one as a conflict. To give up such a pod would take its devices from it while it
+// runs.
 func (p *GangPermit) isOn(ctx context.Context, pod *corev1.Pod, node string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestPause)
 	defer cancel()
@@ -83,8 +86,8 @@ func (p *GangPermit) isOn(ctx context.Context, pod *corev1.Pod, node string) boo
 	return err == nil && now.UID == pod.UID && now.Spec.NodeName == node
 }
 
-// there reports whether as many members as have to start together are on their nodes, or on their way. Others may have been
-// deleted since this one was let go.
+// there reports whether as many members as have to start together are on their nodes, or on their way. Others may have
+// been deleted since this one was let go.
 func (p *GangPermit) there(key types.NamespacedName) bool {
 	group, err := p.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
 	if err != nil {
@@ -117,7 +120,8 @@ func hopeless(err error) bool {
 		apierrors.IsForbidden(err)
 }
 
-// abandon ends the tries of the gang's members: these, which are bound, are about to be evicted, and no others start with them.
+// abandon ends the tries of the gang's members: these, which are bound, are about to be evicted, and no others start
+// with them.
 func (p *GangPermit) abandon(key types.NamespacedName, evicted []*corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

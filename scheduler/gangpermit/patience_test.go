@@ -84,7 +84,8 @@ func TestGangPermit_BindingsOfOthersAreProgress(t *testing.T) {
 	})
 }
 
-// The API server bound the pod, and its answer was lost: the conflict that follows is a success if the pod is on that node.
+// The API server bound the pod, and its answer was lost: the conflict that follows is a success if the pod is on that
+// node.
 func TestGangPermit_LostAnswer(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "m0", errors.New("already assigned"))
 	for name, test := range map[string]struct {

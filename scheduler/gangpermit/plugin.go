@@ -1,8 +1,8 @@
 // Package gangpermit is the scheduler plugin that lets the members of a gang go to their nodes together or not at all.
 //
-// The members of one cycle wait at Permit until as many are there as the gang needs, then all go. They wait for each other
-// once more when each is ready to be bound (PreBind): its devices are allocated and its volumes there. If one of them is
-// lost before that, all are sent back.
+// The members of one cycle wait at Permit until as many are there as the gang needs, then all go. They wait for each
+// other once more when each is ready to be bound (PreBind): its devices are allocated and its volumes there. If one of
+// them is lost before that, all are sent back.
 package gangpermit
 
 import (
@@ -58,8 +58,8 @@ var (
 	_ fwk.EnqueueExtensions = (*GangPermit)(nil)
 )
 
-// New returns the plugin's factory. binder makes the binder that the plugin calls, and acts reports whether this scheduler decides about gangs, and
-// not another one for which it stands by.
+// New returns the plugin's factory. binder makes the binder that the plugin calls, and acts reports whether this
+// scheduler decides about gangs, and not another one for which it stands by.
 func New(
 	binder func(context.Context, fwk.Handle) (fwk.BindPlugin, error),
 	ended *members.Ended,

@@ -117,9 +117,9 @@ func (p *GangPermit) PreBindPreFlight(
 	return nil, nil
 }
 
-// PreBind holds a member until all are ready to be bound. It is the last of its point, so everything else that could fail
-// is done by then; after it only the binding itself can. A member beyond those that the gang needs is held with them,
-// and its loss is not theirs.
+// PreBind holds a member until all are ready to be bound. It is the last of its point, so everything else that could
+// fail is done by then; after it only the binding itself can. A member beyond those that the gang needs is held with
+// them, and its loss is not theirs.
 func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	p.mu.Lock()
 	s := p.starts[pod.UID]
@@ -144,8 +144,8 @@ func (p *GangPermit) PreBind(ctx context.Context, _ fwk.CycleState, pod *corev1.
 	return p.await(ctx, s, pod)
 }
 
-// await waits until all members of the start are ready, or one is lost, or the gang has stood still for longer than in-tree plugins take for a
-// device and a volume. Each member that is ready restarts the gang's clock.
+// await waits until all members of the start are ready, or one is lost, or the gang has stood still for longer than
+// in-tree plugins take for a device and a volume. Each member that is ready restarts the gang's clock.
 func (p *GangPermit) await(ctx context.Context, s *start, pod *corev1.Pod) *fwk.Status {
 	key, _ := snapshot.GroupOf(pod)
 	p.clocks.Further(key, pod.UID, patience.Prepared)

@@ -7,7 +7,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// PreScore chooses the node of a member whose plan did not hold, and otherwise leaves alone the pods that use accelerators.
+// PreScore chooses the node of a member whose plan did not hold, and otherwise leaves alone the pods that use
+// accelerators.
 func (p *GangPlacement) PreScore(
 	_ context.Context, state fwk.CycleState, pod *corev1.Pod, feasible []fwk.NodeInfo,
 ) *fwk.Status {

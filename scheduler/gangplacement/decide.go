@@ -103,8 +103,8 @@ func placeOf(plan *plan) *standing.Place {
 
 func instant(at int64) string { return time.Unix(at, 0).UTC().Format(time.RFC3339) }
 
-// recordRefusal explains a refusal, except in a dry run without victims, which concerns no user, and for an elastic gang
-// that would take more members, which does not wait. lease is the gang's own, nil for none.
+// recordRefusal explains a refusal, except in a dry run without victims, which concerns no user, and for an elastic
+// gang that would take more members, which does not wait. lease is the gang's own, nil for none.
 func (p *GangPlacement) recordRefusal(q question, no refusal, lease *contention.Lease) {
 	if q.fleet == withoutVictims || q.grows() {
 		return

@@ -59,7 +59,8 @@ func followDevices(informers informers.SharedInformerFactory, queue *waiting.Que
 	return nil
 }
 
-// consumers tells which consumers of claims may still use them: pods that have not ended, PodGroups that exist, and all others.
+// consumers tells which consumers of claims may still use them: pods that have not ended, PodGroups that exist, and all
+// others.
 func consumers(informers informers.SharedInformerFactory) devices.Lives {
 	pods, groups := informers.Core().V1().Pods().Lister(), informers.Scheduling().V1beta1().PodGroups().Lister()
 	return func(namespace string, of resourcev1.ResourceClaimConsumerReference) bool {

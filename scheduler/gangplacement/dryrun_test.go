@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// ghosts is a cluster in which a gang without room was looked at by preemption last, and has a reservation, when the first nodes of
-// the scheduler's list are deleted.
+// ghosts is a cluster in which a gang without room was looked at by preemption last, and has a reservation, when the
+// first nodes of the scheduler's list are deleted.
 func ghosts(t *testing.T) (*schedulertest.Cluster, *waiting.Queue, map[string][]*corev1.Pod) {
 	t.Helper()
 	var plain []string
@@ -56,8 +56,8 @@ func ghosts(t *testing.T) (*schedulertest.Cluster, *waiting.Queue, map[string][]
 	return c, queue, gangs
 }
 
-// The first node of the scheduler's list is deleted while a gang waits that preemption looked at last: the gang starts, and gives its
-// reservation back.
+// The first node of the scheduler's list is deleted while a gang waits that preemption looked at last: the gang starts,
+// and gives its reservation back.
 func TestGangPlacement_FirstNodeGoes(t *testing.T) {
 	t.Parallel()
 	c, queue, gangs := ghosts(t)

@@ -51,8 +51,8 @@ func TestFilters_RefusedPlanIsReplaced(t *testing.T) {
 	}
 }
 
-// A gang that may go anywhere is planned on a node whose filters refuse it. The framework finds another one, and not the one beside it that an
-// administrator has closed to new gangs, which no filter of kube-scheduler's knows.
+// A gang that may go anywhere is planned on a node whose filters refuse it. The framework finds another one, and not
+// the one beside it that an administrator has closed to new gangs, which no filter of kube-scheduler's knows.
 func TestFilters_FallbackAvoidsClosedNodes(t *testing.T) {
 	t.Parallel()
 	nodes := schedulertest.Cliques(1, 4)

@@ -15,7 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A fleet of more nodes than kube-scheduler looks at for one pod: pods without accelerators still keep off the nodes that have some.
+// A fleet of more nodes than kube-scheduler looks at for one pod: pods without accelerators still keep off the nodes
+// that have some.
 func TestGangPlacement_FewPlainNodesAreFound(t *testing.T) {
 	t.Parallel()
 	nodes := schedulertest.Cliques(30, 6)
@@ -194,7 +195,8 @@ func TestReplacement_StaysInTheDomain(t *testing.T) {
 	}
 }
 
-// Two cliques of six in one rack. Segments of four: ranks 0-3 in one clique, 4-7 in the other; two nodes of each are spare.
+// Two cliques of six in one rack. Segments of four: ranks 0-3 in one clique, 4-7 in the other; two nodes of each are
+// spare.
 //
 //	before  c0: 0 1 2 3 . .     c1: 4 5 6 7 . .
 //	lost    c0: 0 - - 3 . .     c1: 4 5 - 7 . .
@@ -214,7 +216,8 @@ func TestReplacement_SeveralMembersByOnePlan(t *testing.T) {
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(4, 6), group, members)
 	lost := []*corev1.Pod{members[1], members[2], members[6]}
 	c.LoseNodes(t, lost, nodes[1], nodes[2], nodes[6])
-	// A Job makes its pods one by one. Those that are there first wait for the last one: only together they have one plan.
+	// A Job makes its pods one by one. Those that are there first wait for the last one: only together they have one
+	// plan.
 	c.Create(t, schedulertest.Recreated(lost[0]), schedulertest.Recreated(lost[1]))
 	time.Sleep(300 * time.Millisecond)
 	for _, pod := range lost[:2] {

@@ -195,9 +195,9 @@ func (p *GangPlacement) givesBack(ctx context.Context, q question) bool {
 	return p.reader.Stock != nil && p.reader.Stock.GiveBack(ctx, p.returns, q.group, q.waiting, q.running)
 }
 
-// returnsDevices lets a gang wait until its members have given back the devices of a torn start. Where these are decides nothing: each member may be
-// bound to a node of its own, which is out of room or makes more kinds of members than a plan takes. So no unit is evicted for the gang, and it stays
-// where it runs.
+// returnsDevices lets a gang wait until its members have given back the devices of a torn start. Where these are
+// decides nothing: each member may be bound to a node of its own, which is out of room or makes more kinds of members
+// than a plan takes. So no unit is evicted for the gang, and it stays where it runs.
 func (p *GangPlacement) returnsDevices(ctx context.Context, q question, out waiting.Outcome) *fwk.Status {
 	p.history.drop(q)
 	if len(out.Preempted) > 0 {
@@ -209,7 +209,8 @@ func (p *GangPlacement) returnsDevices(ctx context.Context, q question, out wait
 	return rejected(q, fwk.UnschedulableAndUnresolvable)
 }
 
-// mayMove reports whether the gang lost members that it needs: all of it may start again elsewhere if they have no place near the others.
+// mayMove reports whether the gang lost members that it needs: all of it may start again elsewhere if they have no
+// place near the others.
 func (q question) mayMove() bool { return len(q.running) > 0 && q.needed > 0 }
 
 // explainWait says why a gang waits.

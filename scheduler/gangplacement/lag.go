@@ -12,7 +12,8 @@ import (
 // nodeVersions detects snapshots that lag behind the node informer: events of nodes that the scheduler's own handlers
 // have not seen yet.
 type nodeVersions struct {
-	// mu guards unseen: event handlers add and delete versions, and the scheduling loop drops those that its snapshot shows.
+	// mu guards unseen: event handlers add and delete versions, and the scheduling loop drops those that its snapshot
+	// shows.
 	mu sync.Mutex
 	// unseen maps each node that changed to its resource version, until a snapshot shows it.
 	unseen map[string]string

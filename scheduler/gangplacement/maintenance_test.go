@@ -147,7 +147,8 @@ func TestNodeHealth_UnhealthyNodeClosesAndReopens(t *testing.T) {
 	c.WaitBound(t, append(slices.Clone(two), single))
 }
 
-// A clique is closed by a mark on a node that is then replaced: when the node is deleted, the gang that waits for the others starts.
+// A clique is closed by a mark on a node that is then replaced: when the node is deleted, the gang that waits for the
+// others starts.
 func TestMaintenance_EndsWithTheMarkedNode(t *testing.T) {
 	t.Parallel()
 	nodes := schedulertest.Cliques(1, 4)

@@ -9,8 +9,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// runningMembers returns the members that have nodes in this cycle's snapshot, but for those that are being deleted: a member that
-// starts now would start without them.
+// runningMembers returns the members that have nodes in this cycle's snapshot, but for those that are being deleted: a
+// member that starts now would start without them.
 func runningMembers(snapshot fwk.SharedLister, group *schedulingv1beta1.PodGroup) []*corev1.Pod {
 	state, err := snapshot.PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {

@@ -9,15 +9,16 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// nominations reads and drops the nominations of waiting pods, which the framework's filters count as if the pods ran. It has no
-// state: the framework has the nominations, under a lock of its own.
+// nominations reads and drops the nominations of waiting pods, which the framework's filters count as if the pods ran.
+// It has no state: the framework has the nominations, under a lock of its own.
 type nominations struct {
 	nominator  fwk.PodNominator
 	preemption *preemptionWatch
 }
 
-// reserved returns, by node, the room that gangs of the same or a higher priority have made free by in-tree preemption and did not take
-// yet. The framework's filters count it; a plan that did not would be refused, and the next preemption would look for still more victims.
+// reserved returns, by node, the room that gangs of the same or a higher priority have made free by in-tree preemption
+// and did not take yet. The framework's filters count it; a plan that did not would be refused, and the next preemption
+// would look for still more victims.
 func (n nominations) reserved(q question) map[string]corev1.ResourceList {
 	if !n.preemption.othersWait(q.key) {
 		return nil
@@ -45,8 +46,8 @@ func (n nominations) clear(plan *plan, waiting []*corev1.Pod) {
 	}
 }
 
-// clearOthers drops the nominations on planned nodes of gangs that wait for victims of the queue: the filters would count them, and
-// the queue has found that their leases do not bind this gang.
+// clearOthers drops the nominations on planned nodes of gangs that wait for victims of the queue: the filters would
+// count them, and the queue has found that their leases do not bind this gang.
 func (n nominations) clearOthers(plan *plan, q question) {
 	for _, node := range plan.exact.Nodes {
 		for _, other := range n.nominator.NominatedPodsForNode(node.Node().Name) {

@@ -120,7 +120,8 @@ func (d *decisionMetrics) logFamilies(ctx context.Context) {
 	}
 }
 
-// otherLevel stands in metrics for all levels that are none of the fleet's own: tenants can require any label key that nodes carry.
+// otherLevel stands in metrics for all levels that are none of the fleet's own: tenants can require any label key that
+// nodes carry.
 const otherLevel = "other"
 
 // levelLabel returns a level's name as metrics have it.
@@ -131,8 +132,8 @@ func (d *decisionMetrics) levelLabel(level topology.Level) string {
 	return otherLevel
 }
 
-// The gauges about the fleet are read at most this often, about gangs like the last ones, and only if the metrics were read
-// since: they are as old as the last look at most.
+// The gauges about the fleet are read at most this often, about gangs like the last ones, and only if the metrics were
+// read since: they are as old as the last look at most.
 const (
 	gaugePause = 15 * time.Second
 	lastGangs  = 32
@@ -145,7 +146,8 @@ type reading struct {
 	mix   []topology.Share
 }
 
-// measureFleet sets the gauges of fragmentation and of the largest gang that fits, for gangs like this one and the last ones.
+// measureFleet sets the gauges of fragmentation and of the largest gang that fits, for gangs like this one and the last
+// ones.
 func (d *decisionMetrics) measureFleet(l topology.Ledger, gang topology.Gang) {
 	d.last.mix = append(d.last.mix, topology.Share{Members: len(gang.Members), Weight: 1})
 	if len(d.last.mix) > lastGangs {

@@ -14,8 +14,8 @@ const (
 	mostTime   = 50 * time.Millisecond
 )
 
-// considerOthers evaluates the other waiting gangs that have to be, in the cycle of this one, as long as none of them starts. before is the
-// place of this gang if only earlier ones are meant.
+// considerOthers evaluates the other waiting gangs that have to be, in the cycle of this one, as long as none of them
+// starts. before is the place of this gang if only earlier ones are meant.
 func (p *GangPlacement) considerOthers(ctx context.Context, q question, before *contention.Order) {
 	all, err := p.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil || len(q.parent.Nodes) != len(all) {

@@ -43,11 +43,11 @@ type plan struct {
 	everywhere *fwk.Placement
 	// held counts the pins that were reserved.
 	held int
-	// asked is set when the filters saw a node of the looser placement, useful when one of these was reserved: if a member
-	// fits on none of them, before any other is placed, all of them refuse it.
+	// asked is set when the filters saw a node of the looser placement, useful when one of these was reserved: if a
+	// member fits on none of them, before any other is placed, all of them refuse it.
 	asked, useful atomic.Bool
-	// looks and order hold, by name, a summary of each node of room and its position there. They are filled when the looser placement is
-	// tried, which most plans never need.
+	// looks and order hold, by name, a summary of each node of room and its position there. They are filled when the
+	// looser placement is tried, which most plans never need.
 	looks map[string]uint64
 	order map[string]int
 	// question is the plan's question, and its inputs.
@@ -180,8 +180,8 @@ func (p *GangPlacement) newPlan(
 	return out
 }
 
-// loosen adds the looser placement if it has nodes that the planned one has not. A gang that may go anywhere is offered all nodes, and Filter closes
-// some: a list of the others would have to be looked up by the framework in each cycle.
+// loosen adds the looser placement if it has nodes that the planned one has not. A gang that may go anywhere is offered
+// all nodes, and Filter closes some: a list of the others would have to be looked up by the framework in each cycle.
 func (p *plan) loosen(view snapshot.View, all *fwk.Placement) {
 	p.room = allowed(view, p.placed.Placement, p.placed.Gang)
 	if len(p.room) <= len(p.exact.Nodes) {
@@ -193,8 +193,8 @@ func (p *plan) loosen(view snapshot.View, all *fwk.Placement) {
 	}
 }
 
-// loosens reports whether the framework may choose the nodes itself: it knows the required domain, since it is offered no
-// other node, but not the rules about how members are divided.
+// loosens reports whether the framework may choose the nodes itself: it knows the required domain, since it is offered
+// no other node, but not the rules about how members are divided.
 func loosens(g topology.Gang) bool {
 	return g.Segment.Size == 0 && g.Spread.Max == 0 && g.Spares.Nodes == 0 && g.PerNode == 0 && g.Box == (grid.Size{})
 }
@@ -244,8 +244,8 @@ const seeCondition = "the gang has to wait; its PodGroup's condition " + explana
 // every member and writes to it when PreEnqueue rejects one later (1.37.1 panics on a nil set, for instance when a
 // member of a waiting gang is deleted). It is made anew for each cycle, so the loop and the queue never share one.
 //
-// If no pod that runs has a lower priority, and the gang has no survivors to move, it says that preemption is not worth a look: in-tree DefaultPreemption begins
-// by cloning every node and the list of members of every PodGroup there is.
+// If no pod that runs has a lower priority, and the gang has no survivors to move, it says that preemption is not worth
+// a look: in-tree DefaultPreemption begins by cloning every node and the list of members of every PodGroup there is.
 func infeasible(q question) *fwk.Status {
 	code := fwk.UnschedulableAndUnresolvable
 	if len(q.running) > 0 && q.needed > 0 ||

@@ -36,9 +36,10 @@ const Name = "GangPlacement"
 // GangPlacement plans gangs and pins their members. It has the extension points of the framework and the path of a
 // decision; each of its parts has one duty, with its own state.
 //
-// The scheduling loop calls the extension points, but for Filter and Score, which it calls in several goroutines at a time,
-// and Unreserve, which binding goroutines call too: these three change no state of the plugin. Event handlers and timers run
-// beside the loop. A part that they use has a lock; no part calls another one, or the queue, while it holds its lock.
+// The scheduling loop calls the extension points, but for Filter and Score, which it calls in several goroutines at a
+// time, and Unreserve, which binding goroutines call too: these three change no state of the plugin. Event handlers and
+// timers run beside the loop. A part that they use has a lock; no part calls another one, or the queue, while it holds
+// its lock.
 type GangPlacement struct {
 	handle  fwk.Handle
 	queue   *waiting.Queue
@@ -101,7 +102,8 @@ type Store struct {
 	keepers []*statemap.Keeper
 }
 
-// runTimesName is the name of the ConfigMap with the run times of earlier workloads, in the namespace of that of the leases.
+// runTimesName is the name of the ConfigMap with the run times of earlier workloads, in the namespace of that of the
+// leases.
 const runTimesName = "lockstep-scheduler-run-times"
 
 // Load restores the state of the last scheduler, once.

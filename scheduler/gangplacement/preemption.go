@@ -32,8 +32,8 @@ func fleetOf(ctx context.Context) fleet {
 	return asItIs
 }
 
-// rewakePause is the time after which a gang whose preemption seemed to help is called again. In-tree preemption calls it
-// when its last victim is deleted; if the victims left before in-tree preemption deleted them, it does not (1.37.1),
+// rewakePause is the time after which a gang whose preemption seemed to help is called again. In-tree preemption calls
+// it when its last victim is deleted; if the victims left before in-tree preemption deleted them, it does not (1.37.1),
 // and the gang would wait for the queue's flush, five minutes.
 const rewakePause = 2 * time.Second
 
@@ -43,8 +43,8 @@ type preemptionWatch struct {
 	queue     *waiting.Queue
 	nominator fwk.PodNominator
 
-	// mu guards preempting: the scheduling loop adds gangs and takes them out, timers look whether theirs is still there, and
-	// the handler of deleted PodGroups takes them out. The nominator is called under it; the queue is not.
+	// mu guards preempting: the scheduling loop adds gangs and takes them out, timers look whether theirs is still
+	// there, and the handler of deleted PodGroups takes them out. The nominator is called under it; the queue is not.
 	mu sync.Mutex
 	// preempting holds the gangs that were not evaluated on the present fleet since their preemption.
 	preempting map[types.NamespacedName]*preemption
@@ -65,9 +65,10 @@ func newPreemptionWatch(
 	}
 }
 
-// scheduleRewake calls the gang, again and again, until it is evaluated on the present fleet; one preemption is followed at a time.
-// While the victims are being deleted a call does nothing: in-tree preemption keeps the gang out of the queue. A plan that
-// the filters refused led to no preemption, and its gang waits for the queue's timer as others do.
+// scheduleRewake calls the gang, again and again, until it is evaluated on the present fleet; one preemption is
+// followed at a time. While the victims are being deleted a call does nothing: in-tree preemption keeps the gang out of
+// the queue. A plan that the filters refused led to no preemption, and its gang waits for the queue's timer as others
+// do.
 func (w *preemptionWatch) scheduleRewake(gang types.NamespacedName, plan *plan) {
 	x := &preemption{gang: gang}
 	for _, pin := range plan.pins {
@@ -113,8 +114,8 @@ func (w *preemptionWatch) nominated(x *preemption) bool {
 	})
 }
 
-// end ends the calls for a gang that is evaluated on the present fleet, or deleted. It may start elsewhere now, or never, so the
-// room that its victims left is free for other gangs.
+// end ends the calls for a gang that is evaluated on the present fleet, or deleted. It may start elsewhere now, or
+// never, so the room that its victims left is free for other gangs.
 func (w *preemptionWatch) end(gang types.NamespacedName) {
 	w.mu.Lock()
 	_, ok := w.preempting[gang]
@@ -132,7 +133,8 @@ func (w *preemptionWatch) waits(gang types.NamespacedName) bool {
 	return w.preempting[gang] != nil
 }
 
-// othersWait reports whether a gang but this one waits for its victims to leave: only then is it worth looking for nominations on every node.
+// othersWait reports whether a gang but this one waits for its victims to leave: only then is it worth looking for
+// nominations on every node.
 func (w *preemptionWatch) othersWait(gang types.NamespacedName) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

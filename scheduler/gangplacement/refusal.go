@@ -38,9 +38,9 @@ func (r *refusals) of(f fleet) *book {
 	return &r.now
 }
 
-// learn bars the nodes that refused their pin, and those of the looser placement if not one of them took a member: a rule
-// between pods, or a volume, often excludes a whole domain, and one node at each attempt would take all day. It reports
-// whether there was a plan to learn from.
+// learn bars the nodes that refused their pin, and those of the looser placement if not one of them took a member: a
+// rule between pods, or a volume, often excludes a whole domain, and one node at each attempt would take all day. It
+// reports whether there was a plan to learn from.
 func (b *book) learn() bool {
 	if b.last == nil {
 		return false
@@ -77,8 +77,8 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// planHistory remembers the gangs that wait, from one attempt to the next: their failed plans, and the number of nodes at the
-// first attempt.
+// planHistory remembers the gangs that wait, from one attempt to the next: their failed plans, and the number of nodes
+// at the first attempt.
 type planHistory struct {
 	// mu guards the fields below: the scheduling loop uses them, and the handler of deleted PodGroups deletes entries.
 	mu sync.Mutex
@@ -100,8 +100,8 @@ func newPlanHistory() *planHistory {
 	}
 }
 
-// takeRefusals learns from the gang's last plan for the fleet and returns the nodes to bar: those that refused their pin
-// and have not changed since. It reports whether the last plan failed.
+// takeRefusals learns from the gang's last plan for the fleet and returns the nodes to bar: those that refused their
+// pin and have not changed since. It reports whether the last plan failed.
 func (h *planHistory) takeRefusals(q question) (barred map[string]string, failed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -65,8 +65,9 @@ func (r *replacing) lose(b *testing.B, rank int) time.Duration {
 	return took
 }
 
-// The scheduler's share when a large job loses a node, from the replacement's creation to its binding, with free nodes and with a gang of lower priority
-// that has to leave, by the size of the job: simulator/cmd/bench-recovery measures the whole control plane, as far as one machine has room.
+// The scheduler's share when a large job loses a node, from the replacement's creation to its binding, with free nodes
+// and with a gang of lower priority that has to leave, by the size of the job: simulator/cmd/bench-recovery measures
+// the whole control plane, as far as one machine has room.
 func BenchmarkReplacement(b *testing.B) {
 	for _, ranks := range []int{250, 2_500, 25_000} {
 		for _, scene := range []string{"free", "full"} {

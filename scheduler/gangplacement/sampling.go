@@ -9,22 +9,23 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// all makes the search for feasible nodes complete, adaptive makes it end when kube-scheduler's own part of the nodes is found: from
-// 50 % of 100 nodes to 5 %, at least 100.
+// all makes the search for feasible nodes complete, adaptive makes it end when kube-scheduler's own part of the nodes
+// is found: from 50 % of 100 nodes to 5 %, at least 100.
 const (
 	all      int32 = 100
 	adaptive int32 = 0
 )
 
-// percentage is the source of the number of nodes that the loop has to find for the pod that it schedules. The framework offers it to
-// plugins, though its interface does not say so: the profile's own value, which only the loop reads.
+// percentage is the source of the number of nodes that the loop has to find for the pod that it schedules. The
+// framework offers it to plugins, though its interface does not say so: the profile's own value, which only the loop
+// reads.
 type percentage interface{ PercentageOfNodesToScore() *int32 }
 
 // nodeSampler sets the part of the nodes that kube-scheduler searches for a pod. It follows which nodes have
 // accelerators, because a search that ends early could miss the nodes that Score prefers.
 //
-// The scheduling loop sets the part. Event handlers change the kinds of nodes, which the loop reads. The goroutines that
-// score nodes read the accelerators.
+// The scheduling loop sets the part. Event handlers change the kinds of nodes, which the loop reads. The goroutines
+// that score nodes read the accelerators.
 type nodeSampler struct {
 	// profile gives the percentage of nodes to score, in percent; nil if the framework does not offer it.
 	profile percentage
@@ -46,8 +47,8 @@ func newNodeSampler(handle fwk.Handle, accelerators []corev1.ResourceName) *node
 	}
 }
 
-// searchAll has all nodes searched for the pod of this cycle: members of planned gangs need that, because the choice of a looser
-// placement must not depend on where a search begins.
+// searchAll has all nodes searched for the pod of this cycle: members of planned gangs need that, because the choice of
+// a looser placement must not depend on where a search begins.
 func (s *nodeSampler) searchAll() { s.search(all) }
 
 // searchSome has the search for a pod without a plan end early, as in kube-scheduler, unless it could miss the nodes

@@ -32,8 +32,8 @@ func (s *nodeSuspicion) rankStruck(pod *corev1.Pod, gang types.UID, codes topolo
 	s.strikes.Failed(pod.Spec.NodeName, pod.Namespace, gang, end.Sub(begin), earlier(end, s.clock.Now()))
 }
 
-// lifeOf returns the beginning and the end of the pod's container that ended last: a scheduler that has just begun hears of pods that ended
-// long ago.
+// lifeOf returns the beginning and the end of the pod's container that ended last: a scheduler that has just begun
+// hears of pods that ended long ago.
 func lifeOf(pod *corev1.Pod) (begin, end time.Time) {
 	for _, e := range ended(pod) {
 		if e.FinishedAt.After(end) {
@@ -71,7 +71,8 @@ func ended(pod *corev1.Pod) []*corev1.ContainerStateTerminated {
 	return out
 }
 
-// barStruck adds the nodes in quarantine, and the one that the gang starts without, unless the gang tolerates that. Callers hold mu.
+// barStruck adds the nodes in quarantine, and the one that the gang starts without, unless the gang tolerates that.
+// Callers hold mu.
 func (s *nodeSuspicion) barStruck(barred map[string]string, q question) map[string]string {
 	quarantine := nodehealth.Mark{Key: topology.KeyUnhealthy, Value: "Quarantine"}
 	if slices.ContainsFunc(q.waiting, quarantine.Tolerated) {
@@ -87,7 +88,8 @@ func (s *nodeSuspicion) barStruck(barred map[string]string, q question) map[stri
 	return barred
 }
 
-// planned notes the plan of a gang for the present fleet. If it leaves out the node that the gang avoids, the gang's trial begins.
+// planned notes the plan of a gang for the present fleet. If it leaves out the node that the gang avoids, the gang's
+// trial begins.
 func (s *nodeSuspicion) planned(q question, plan *plan) {
 	if q.fleet != asItIs || len(q.running) > 0 {
 		return

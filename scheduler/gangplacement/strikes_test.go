@@ -38,7 +38,8 @@ func ends(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod, node st
 	}
 }
 
-// refuseTwice has the kubelet of c0-n0 refuse ranks of two gangs of two, for a device that is broken. The scheduler sends the other ranks back.
+// refuseTwice has the kubelet of c0-n0 refuse ranks of two gangs of two, for a device that is broken. The scheduler
+// sends the other ranks back.
 func refuseTwice(t *testing.T, c *schedulertest.Cluster) {
 	t.Helper()
 	for i := range 2 {
@@ -79,8 +80,9 @@ func boundReporting(t *testing.T, c *schedulertest.Cluster, members []*corev1.Po
 	})
 }
 
-// waitsForQuarantine creates a gang of two that waits for a node in quarantine. The scheduler hears of refusals by several handlers, and
-// a gang that is made as soon as the refused one is sent back may start before the node has its strike: then it is deleted, and another one made.
+// waitsForQuarantine creates a gang of two that waits for a node in quarantine. The scheduler hears of refusals by
+// several handlers, and a gang that is made as soon as the refused one is sent back may start before the node has its
+// strike: then it is deleted, and another one made.
 func waitsForQuarantine(t *testing.T, c *schedulertest.Cluster) []*corev1.Pod {
 	t.Helper()
 	groups := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace)
@@ -135,8 +137,8 @@ func TestGangPlacement_QuarantineYieldsToNeed(t *testing.T) {
 	boundReporting(t, c, members)
 }
 
-// failsTwice has a gang of two fail on c0-n0, start again in its place, and fail there again, minutes apart. It returns where it starts then.
-// after is called with the ranks of each failure.
+// failsTwice has a gang of two fail on c0-n0, start again in its place, and fail there again, minutes apart. It returns
+// where it starts then. after is called with the ranks of each failure.
 func failsTwice(t *testing.T, c *schedulertest.Cluster, reason string, after func([]*corev1.Pod)) []string {
 	t.Helper()
 	group, members := schedulertest.Gang("train", 2, "clique")
@@ -160,7 +162,8 @@ func failsTwice(t *testing.T, c *schedulertest.Cluster, reason string, after fun
 	return c.WaitBound(t, members)
 }
 
-// The third start of a gang that failed twice on a node is elsewhere, unless it has nowhere else to go, or the program says that it is its own fault.
+// The third start of a gang that failed twice on a node is elsewhere, unless it has nowhere else to go, or the program
+// says that it is its own fault.
 func TestGangPlacement_Trial(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

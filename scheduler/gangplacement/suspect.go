@@ -20,20 +20,21 @@ import (
 // ruleSuspect is the rule that bars a node whose kubelet had less room than it reports.
 const ruleSuspect = "a refusal by their kubelets"
 
-// longestSuspicion is the time for which an unchanged node is barred: kubelets report changes within ten seconds, and other schedulers' pods are seen
-// sooner.
+// longestSuspicion is the time for which an unchanged node is barred: kubelets report changes within ten seconds, and
+// other schedulers' pods are seen sooner.
 const longestSuspicion = 30 * time.Second
 
-// nodeSuspicion bars nodes for the failures and refusals of pods there: suspects to all gangs for a moment, nodes with too
-// many strikes until these have lost their weight, and single nodes to one gang.
+// nodeSuspicion bars nodes for the failures and refusals of pods there: suspects to all gangs for a moment, nodes with
+// too many strikes until these have lost their weight, and single nodes to one gang.
 type nodeSuspicion struct {
 	clock  clock.WithDelayedExecution
 	groups fwk.PodGroupManager
 	// changed reports to the queue that a node may be barred no more. It is called without mu.
 	changed func()
 
-	// mu guards the fields below: the handlers of pods, nodes and PodGroups add and forgive failures, and the scheduling
-	// loop reads and settles them. They have one lock, because a suspicion that nothing explains becomes a strike.
+	// mu guards the fields below: the handlers of pods, nodes and PodGroups add and forgive failures, and the
+	// scheduling loop reads and settles them. They have one lock, because a suspicion that nothing explains becomes a
+	// strike.
 	mu sync.Mutex
 	// suspects holds the nodes whose kubelets refused a pod.
 	suspects map[string]suspect
@@ -43,8 +44,8 @@ type nodeSuspicion struct {
 	unwanted map[types.UID]map[string]time.Time
 	// sent are the pods whose refusals count.
 	sent sentPods
-	// former are, by gang, the ranks that had failed before the scheduler's start, until they are judged: their PodGroups
-	// may be heard of later.
+	// former are, by gang, the ranks that had failed before the scheduler's start, until they are judged: their
+	// PodGroups may be heard of later.
 	former map[types.NamespacedName][]*corev1.Pod
 }
 
@@ -191,7 +192,8 @@ func (s *nodeSuspicion) groupDeleted(group types.UID, now time.Time) {
 	s.strikes.Forget(group, now)
 }
 
-// bar adds to the barred nodes, each with its rule, those that are barred to the gang for the failures and refusals of pods there.
+// bar adds to the barred nodes, each with its rule, those that are barred to the gang for the failures and refusals of
+// pods there.
 func (s *nodeSuspicion) bar(barred map[string]string, q question, now time.Time) map[string]string {
 	s.recallAll()
 	s.mu.Lock()
@@ -200,8 +202,8 @@ func (s *nodeSuspicion) bar(barred map[string]string, q question, now time.Time)
 	return s.barUnwanted(q.group.UID, barred, now)
 }
 
-// barSuspects adds the nodes that have not changed since they were first looked at after the refusal. A refusal that nothing has explained in all that
-// time is a strike against the node. Callers hold mu.
+// barSuspects adds the nodes that have not changed since they were first looked at after the refusal. A refusal that
+// nothing has explained in all that time is a strike against the node. Callers hold mu.
 func (s *nodeSuspicion) barSuspects(
 	barred map[string]string, nodes []fwk.NodeInfo, now time.Time,
 ) map[string]string {

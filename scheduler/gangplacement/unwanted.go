@@ -18,7 +18,8 @@ const ruleUnwanted = "an exit code of a rank there"
 // unwantedFor is the time for which a node is barred to a gang after an exit code that asks for another node.
 const unwantedFor = time.Hour
 
-// rankFailed counts a failed rank against its node, and bars the node to its gang if the gang's annotation says so of the exit code.
+// rankFailed counts a failed rank against its node, and bars the node to its gang if the gang's annotation says so of
+// the exit code.
 func (s *nodeSuspicion) rankFailed(pod *corev1.Pod) {
 	key, ok := snapshot.GroupOf(pod)
 	if !ok || pod.Status.Phase != corev1.PodFailed || eviction.Disrupted(pod) || pod.DeletionTimestamp != nil {

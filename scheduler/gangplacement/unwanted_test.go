@@ -16,7 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// A rank ends with an exit code that asks for another node: its gang starts again elsewhere, and other gangs may use the node.
+// A rank ends with an exit code that asks for another node: its gang starts again elsewhere, and other gangs may use
+// the node.
 func TestGangPlacement_ExitCodeAsksForAnotherNode(t *testing.T) {
 	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))

@@ -76,8 +76,8 @@ func TestVolumes_GangWaitsForMissingClaim(t *testing.T) {
 	inOneClique(t, c.WaitBound(t, members))
 }
 
-// claim makes a PersistentVolumeClaim and the volume it is bound to, which can be reached from the nodes with one of the
-// values of a label.
+// claim makes a PersistentVolumeClaim and the volume it is bound to, which can be reached from the nodes with one of
+// the values of a label.
 func claim(name, key string, values ...string) []runtime.Object {
 	class, size := "shared", corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// confirm runs the framework's own cycle for the gang on a snapshot without the victims, and returns where its members would go.
-// Nothing of the snapshot is changed for others.
+// confirm runs the framework's own cycle for the gang on a snapshot without the victims, and returns where its members
+// would go. Nothing of the snapshot is changed for others.
 func (p *GangPreemption) confirm(
 	ctx context.Context, victims []snapshot.Unit, plan dryrun.Plan, schedule fwk.PodGroupSchedulingFunc,
 ) (nominated nominations, status *fwk.Status) {

@@ -19,8 +19,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// slowServer does not answer requests that write a pod's deadline until it is released. Other requests do not wait: a reactor of the
-// fake client would hold up all calls.
+// slowServer does not answer requests that write a pod's deadline until it is released. Other requests do not wait: a
+// reactor of the fake client would hold up all calls.
 type slowServer struct {
 	*fake.Clientset
 

@@ -96,8 +96,8 @@ func TestPreemption_AvoidsRefusedClique(t *testing.T) {
 	}
 }
 
-// Whatever would go, services that stay bear no member beside them in either clique. The gang is tried again at the pace of
-// the queue's timer (after 1, 2 and 4 s), not at that of a gang whose victims are going.
+// Whatever would go, services that stay bear no member beside them in either clique. The gang is tried again at the
+// pace of the queue's timer (after 1, 2 and 4 s), not at that of a gang whose victims are going.
 func TestPreemption_UnsuccessfulAttemptsBackOff(t *testing.T) {
 	objects := schedulertest.Objects(schedulertest.Cliques(2, 4)...)
 	for i := range 2 {

@@ -16,7 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// single is a pod in no gang that asks for two of a node's four GPUs, of priority 1,001,000: it evicts whatever that loses.
+// single is a pod in no gang that asks for two of a node's four GPUs, of priority 1,001,000: it evicts whatever that
+// loses.
 func single(name string, change func(*corev1.Pod)) []*corev1.Pod {
 	p := schedulertest.Pod(name, "2")
 	p.Spec.Priority = new(int32(1_001_000))
@@ -24,9 +25,9 @@ func single(name string, change func(*corev1.Pod)) []*corev1.Pod {
 	return []*corev1.Pod{p}
 }
 
-// A pod in no gang has the units leave that lose least, as a gang has, wherever they are. Kube-scheduler has the least important leave: the gang of
-// priority -10 in all of these. Something else than resources decides about the pod with a port: in-tree preemption finds its victims, and
-// has them leave in the same order.
+// A pod in no gang has the units leave that lose least, as a gang has, wherever they are. Kube-scheduler has the least
+// important leave: the gang of priority -10 in all of these. Something else than resources decides about the pod with a
+// port: in-tree preemption finds its victims, and has them leave in the same order.
 //
 //	c0: two gangs of two    c1: four gangs of one
 func TestSinglePod_TheCheapestVictimsGo(t *testing.T) {

@@ -179,9 +179,9 @@ func TestVictims_GetReasonAndGrace(t *testing.T) {
 	c.WaitBound(t, members)
 }
 
-// The first of the queue waits for all of a clique, half of it held by its equals, and has its place there. A later gang could evict
-// the less important half, and would then not get it: so no unit leaves. A gang that waits for a place that is not reserved does evict
-// it.
+// The first of the queue waits for all of a clique, half of it held by its equals, and has its place there. A later
+// gang could evict the less important half, and would then not get it: so no unit leaves. A gang that waits for a place
+// that is not reserved does evict it.
 //
 //	c0: two nodes equal, two low     first: all four     second: two
 func TestPreemption_EvictsNothingForLeasedPlace(t *testing.T) {

@@ -86,7 +86,8 @@ func (q *GangQueue) isOpen(key types.NamespacedName, uid types.UID) bool {
 	return ok && opened == uid
 }
 
-// complete reports whether as many members as have to start together are known to the scheduler, without those that are being deleted.
+// complete reports whether as many members as have to start together are known to the scheduler, without those that are
+// being deleted.
 func (q *GangQueue) complete(group *schedulingv1beta1.PodGroup) bool {
 	if group.Spec.SchedulingPolicy.Gang == nil {
 		return true
@@ -117,7 +118,8 @@ func (q *GangQueue) anyWaiting(key types.NamespacedName) *corev1.Pod {
 	return nil
 }
 
-// added rechecks the gang of a pod that is bound when it is first seen. Whatever scheduler the pod names, ours has not bound it.
+// added rechecks the gang of a pod that is bound when it is first seen. Whatever scheduler the pod names, ours has not
+// bound it.
 func (q *GangQueue) added(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
 		q.follow(pod)

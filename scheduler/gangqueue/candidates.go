@@ -146,6 +146,6 @@ func freed(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
 	return fwk.Queue, nil
 }
 
-// bound is the hint for a pod that was bound: it frees nothing. The event is registered for its pre-queueing hint, which narrows it
-// for all plugins.
+// bound is the hint for a pod that was bound: it frees nothing. The event is registered for its pre-queueing hint,
+// which narrows it for all plugins.
 func bound(klog.Logger, *corev1.Pod, any, any) (fwk.QueueingHint, error) { return fwk.QueueSkip, nil }

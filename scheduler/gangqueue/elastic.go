@@ -8,8 +8,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// wanted returns the number of members that have to exist before a gang is admitted. An elastic gang that has no nodes yet waits for all, so that it starts
-// with as many as fit and not with those that its Job made first; but not for longer than patienceForMembers, since a quota may allow no more.
+// wanted returns the number of members that have to exist before a gang is admitted. An elastic gang that has no nodes
+// yet waits for all, so that it starts with as many as fit and not with those that its Job made first; but not for
+// longer than patienceForMembers, since a quota may allow no more.
 func (q *GangQueue) wanted(group *schedulingv1beta1.PodGroup) int {
 	need, key := minCount(group), types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	span, ok := topology.SpanOf(group.Annotations)
@@ -24,7 +25,8 @@ func (q *GangQueue) wanted(group *schedulingv1beta1.PodGroup) int {
 	return need - span.Least + span.Most
 }
 
-// startsWithFewer lets an elastic gang in whose Job has not made all members, but enough of them, and reports whether it did.
+// startsWithFewer lets an elastic gang in whose Job has not made all members, but enough of them, and reports whether
+// it did.
 func (q *GangQueue) startsWithFewer(group *schedulingv1beta1.PodGroup) bool {
 	if !snapshot.IsElastic(group) {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// An elastic gang is not admitted with the members that its Job makes first, although they would be enough; it is admitted with the members that exist
-// when no more have arrived for a while.
+// An elastic gang is not admitted with the members that its Job makes first, although they would be enough; it is
+// admitted with the members that exist when no more have arrived for a while.
 func TestGangQueue_ElasticGangWaitsForAllItsMembers(t *testing.T) {
 	t.Parallel()
 	c := impatient(t, 8)

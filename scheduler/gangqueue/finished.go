@@ -17,7 +17,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/finished"
 )
 
-// wantedNote is the note that the gang should have about members that have succeeded. Most gangs lack none, and are asked nothing.
+// wantedNote is the note that the gang should have about members that have succeeded. Most gangs lack none, and are
+// asked nothing.
 func (q *GangQueue) wantedNote(group *schedulingv1beta1.PodGroup, state fwk.PodGroupState) finished.Note {
 	if state.AllPodsCount() >= finished.MinCount(group) {
 		return finished.Note{}
@@ -47,8 +48,9 @@ func presentIn(state fwk.PodGroupState) []*corev1.Pod {
 // mostJobs is the number of Jobs of one gang that are read. A user who may create pods can name any number of owners.
 const mostJobs = 64
 
-// askJobs reads the Jobs of an incomplete gang with waiting members. Only the Jobs count succeeded pods that were deleted since. It is called
-// half a minute after the gang became incomplete: most gangs are complete by then, and cost no request.
+// askJobs reads the Jobs of an incomplete gang with waiting members. Only the Jobs count succeeded pods that were
+// deleted since. It is called half a minute after the gang became incomplete: most gangs are complete by then, and cost
+// no request.
 func (q *GangQueue) askJobs(group *schedulingv1beta1.PodGroup, state fwk.PodGroupState) {
 	if len(state.UnscheduledPods()) == 0 || q.beside == nil {
 		return

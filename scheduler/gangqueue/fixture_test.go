@@ -247,8 +247,8 @@ func newPluginWith(t *testing.T, s *scheduler, c clock.WithDelayedExecution) *ga
 	return plugin
 }
 
-// besideClock is a clock whose functions run in goroutines of their own, as those of a real one do. A FakeClock calls them while it holds its
-// lock, and one that waits for the queue's lock would wait for an event that asks for the time.
+// besideClock is a clock whose functions run in goroutines of their own, as those of a real one do. A FakeClock calls
+// them while it holds its lock, and one that waits for the queue's lock would wait for an event that asks for the time.
 type besideClock struct {
 	*clocktesting.FakeClock
 

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// Pods in no gang that were refused are tried again when a pod leaves, although the events of bound pods name only those that
-// were refused.
+// Pods in no gang that were refused are tried again when a pod leaves, although the events of bound pods name only
+// those that were refused.
 func TestGangQueue_RefusedPodIsTriedWhenAPodLeaves(t *testing.T) {
 	t.Parallel()
 	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 2))

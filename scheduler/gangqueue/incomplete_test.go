@@ -53,8 +53,8 @@ func awaitVerdict(t *testing.T, c *schedulertest.Cluster, name string, want meta
 	t.Fatalf("the group says %+v, want %s %s %q", last, want.Status, want.Reason, want.Message)
 }
 
-// A launcher without a priority class, and workers with one: kube-scheduler would refuse them, and the group, which is a custom resource, gets no
-// priority. It says why.
+// A launcher without a priority class, and workers with one: kube-scheduler would refuse them, and the group, which is
+// a custom resource, gets no priority. It says why.
 func TestGangQueue_SaysThatPrioritiesDiffer(t *testing.T) {
 	t.Parallel()
 	c := impatient(t, 4)

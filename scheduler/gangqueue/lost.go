@@ -110,7 +110,8 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	// The informer's own store: if the group is no longer in it, its leases may have been revoked already, and nothing
 	// would revoke another one.
 	group, err := q.groups.PodGroups(key.Namespace).Get(key.Name)
-	if err != nil || group.DeletionTimestamp != nil || snapshot.JobEnded(group) || group.Spec.SchedulingPolicy.Gang == nil ||
+	if err != nil || group.DeletionTimestamp != nil || snapshot.JobEnded(group) ||
+		group.Spec.SchedulingPolicy.Gang == nil ||
 		snapshot.Final(group) && !made(pod) ||
 		meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.DisruptionTarget) {
 		return nil
@@ -118,14 +119,15 @@ func (q *GangQueue) goesOn(pod *corev1.Pod) *schedulingv1beta1.PodGroup {
 	return group
 }
 
-// made reports whether a controller makes the pod, and so can make it again. A pod that belongs to another pod, as Spark's executors to their driver,
-// has none.
+// made reports whether a controller makes the pod, and so can make it again. A pod that belongs to another pod, as
+// Spark's executors to their driver, has none.
 func made(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind != "Pod"
 }
 
-// membersOf are some members of each gang. Counting them anew for each member that leaves would take time quadratic in the size of a gang that crashes.
+// membersOf are some members of each gang. Counting them anew for each member that leaves would take time quadratic in
+// the size of a gang that crashes.
 type membersOf map[types.NamespacedName]map[types.UID]struct{}
 
 // put puts a member in, or takes it out.

@@ -156,7 +156,9 @@ func mark(t *testing.T, c *schedulertest.Cluster, gang, onLoss string) {
 func own(t *testing.T, c *schedulertest.Cluster, name string) {
 	t.Helper()
 	pods := c.CoreV1().Pods(schedulertest.Namespace)
-	patch := []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"j","controller":true}]}}`)
+	patch := []byte(
+		`{"metadata":{"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"j","controller":true}]}}`,
+	)
 	if _, err := pods.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

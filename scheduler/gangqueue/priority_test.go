@@ -13,8 +13,8 @@ func prioritized(g *schedulingv1beta1.PodGroup, priority int32) *schedulingv1bet
 	return g
 }
 
-// A group that is a custom resource is created without a priority. Its pods wait until it has theirs, and enter whole with the event that
-// says so: kube-scheduler refuses members whose priority is not that of their group.
+// A group that is a custom resource is created without a priority. Its pods wait until it has theirs, and enter whole
+// with the event that says so: kube-scheduler refuses members whose priority is not that of their group.
 func TestGangQueue_PodsWaitForTheirGroupsPriority(t *testing.T) {
 	const size = 3
 	basic := group("g", size)
@@ -49,7 +49,8 @@ func TestGangQueue_PodsWaitForTheirGroupsPriority(t *testing.T) {
 	}
 }
 
-// The priority does not open a gang whose members are still missing, and the last member opens one that got its priority before.
+// The priority does not open a gang whose members are still missing, and the last member opens one that got its
+// priority before.
 func TestGangQueue_APriorityOpensNoIncompleteGang(t *testing.T) {
 	const size = 3
 	s := newScheduler()

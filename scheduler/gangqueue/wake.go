@@ -28,8 +28,8 @@ func (q *GangQueue) wake(id contention.ID) {
 	}
 }
 
-// activate brings a gang back into the scheduling queue. One that is not complete any more leaves the waiting queue: it cannot be
-// evaluated, and must hold up no other.
+// activate brings a gang back into the scheduling queue. One that is not complete any more leaves the waiting queue: it
+// cannot be evaluated, and must hold up no other.
 func (q *GangQueue) activate(key types.NamespacedName) {
 	member := q.anyWaiting(key)
 	group, err := q.handle.PodGroupManager().PodGroups().Get(key.Namespace, key.Name)
@@ -89,8 +89,8 @@ func (q *GangQueue) taken(pod *corev1.Pod) {
 	}
 }
 
-// groupChanged reports to the queue changed gangs: a running gang with another expected end, a gang with another sweep or
-// another limit of its sweep, and a gang whose job has ended.
+// groupChanged reports to the queue changed gangs: a running gang with another expected end, a gang with another sweep
+// or another limit of its sweep, and a gang whose job has ended.
 func (q *GangQueue) groupChanged(old, obj any) {
 	before, ok := old.(*schedulingv1beta1.PodGroup)
 	after, same := obj.(*schedulingv1beta1.PodGroup)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A gang that was whole and lost all its members starts again under the same PodGroup. That start has the patience of a first one: each
-// binding is progress, and a start that makes none ends after the grace.
+// A gang that was whole and lost all its members starts again under the same PodGroup. That start has the patience of a
+// first one: each binding is progress, and a start that makes none ends after the grace.
 func TestIncompleteGangs_AnotherStartIsJudgedAsOne(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow bool // the second member is bound, too

@@ -58,7 +58,8 @@ func (w *watch) check(ctx context.Context, key types.NamespacedName, r *record) 
 	w.judge(ctx, group, r, bound, waiting)
 }
 
-// mayEnd reports whether this scheduler may evict the gang. One that has taken over gives each gang the patience that its own starts have.
+// mayEnd reports whether this scheduler may evict the gang. One that has taken over gives each gang the patience that
+// its own starts have.
 func (w *watch) mayEnd(key types.NamespacedName, r *record) bool {
 	acts := w.Acts()
 	w.mu.Lock()
@@ -155,7 +156,8 @@ func holds(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
 }
 
-// known returns the members that the informers show: those with a node or that have succeeded, and those that wait for one.
+// known returns the members that the informers show: those with a node or that have succeeded, and those that wait for
+// one.
 func (w *watch) known(gang types.NamespacedName) (bound, waiting []*corev1.Pod) {
 	bound = w.Ended.Succeeded(w.profile, gang)
 	for _, pod := range members.Of(w.pods, gang) {
@@ -198,9 +200,10 @@ func (w *watch) confirmed(
 	return bound, append(waiting, unasked...), nil
 }
 
-// wasWhole reports whether a gang whose start this scheduler did not see can have been whole. All needed members exist before the first one is bound.
-// So a waiting member that is younger than that replaces a lost one, and one that is as old never had a node. The gang was whole if it lost a member,
-// and if those that are bound, replaced or not made again yet are as many as it needs.
+// wasWhole reports whether a gang whose start this scheduler did not see can have been whole. All needed members exist
+// before the first one is bound. So a waiting member that is younger than that replaces a lost one, and one that is as
+// old never had a node. The gang was whole if it lost a member, and if those that are bound, replaced or not made again
+// yet are as many as it needs.
 func wasWhole(bound, waiting []*corev1.Pod, needed int) bool {
 	first := slices.MinFunc(
 		bound,

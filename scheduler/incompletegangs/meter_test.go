@@ -28,7 +28,8 @@ func held(t *testing.T) float64 {
 	return 0
 }
 
-// Two members hold four accelerators each for half a minute until the third has its node, and again for ten seconds after it was lost.
+// Two members hold four accelerators each for half a minute until the third has its node, and again for ten seconds
+// after it was lost.
 func TestWatch_MetersIncompleteGangs(t *testing.T) {
 	pods := fresh()
 	for _, pod := range pods {

@@ -19,7 +19,8 @@ func WasRefused(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && strings.HasPrefix(pod.Status.Reason, "OutOf") || LacksDevice(pod)
 }
 
-// LacksDevice reports whether the kubelet refused the pod for want of a device that it had promised: that is no other scheduler's doing.
+// LacksDevice reports whether the kubelet refused the pod for want of a device that it had promised: that is no other
+// scheduler's doing.
 func LacksDevice(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "UnexpectedAdmissionError"
 }
@@ -50,8 +51,9 @@ func (w *watch) ended(ctx context.Context, pod *corev1.Pod) {
 	w.Timing.AfterFunc(w.Timing.Settle, func() { w.evictStart(ctx, key, ofStart, pod) })
 }
 
-// sendsBack reports whether the gang of a refused member is starting, and forgets its record then: it will start again. A kubelet's refusal comes by another
-// informer than the bindings, and can be there first: then there is no record. Nor is there one if another refused member has sent the gang back.
+// sendsBack reports whether the gang of a refused member is starting, and forgets its record then: it will start again.
+// A kubelet's refusal comes by another informer than the bindings, and can be there first: then there is no record. Nor
+// is there one if another refused member has sent the gang back.
 func (w *watch) sendsBack(key types.NamespacedName, refused *corev1.Pod) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

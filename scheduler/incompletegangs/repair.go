@@ -22,8 +22,8 @@ import (
 // controller).
 const longestBackoff = 10 * time.Minute
 
-// repair ends a gang that ran and lost members that it needs, if those that its job made in their place got no node in time, or if it made none
-// for longer than any backoff. Members that have succeeded count as there.
+// repair ends a gang that ran and lost members that it needs, if those that its job made in their place got no node in
+// time, or if it made none for longer than any backoff. Members that have succeeded count as there.
 func (w *watch) repair(
 	ctx context.Context, group *schedulingv1beta1.PodGroup, r *record, bound, waiting []*corev1.Pod,
 ) {
@@ -97,8 +97,8 @@ func (w *watch) unrepaired(gang string, missing, made int) string {
 		missing, gang, w.Limits.Repair)
 }
 
-// missing returns the number of members that the gang lacks. Those that have succeeded are not missing, whether their pods still
-// exist or not.
+// missing returns the number of members that the gang lacks. Those that have succeeded are not missing, whether their
+// pods still exist or not.
 func (w *watch) missing(r *record, needed int, bound []*corev1.Pod) int {
 	w.mu.Lock()
 	gone := r.succeeded.Clone()
@@ -119,8 +119,8 @@ func unfinished(bound, waiting []*corev1.Pod) []*corev1.Pod {
 // mostJobs is the number of Jobs of one gang that are read. A user who may create pods can name any number of owners.
 const mostJobs = 64
 
-// succeededOf returns the number of succeeded pods of each Job, as the Jobs report it: they count those that were deleted
-// since.
+// succeededOf returns the number of succeeded pods of each Job, as the Jobs report it: they count those that were
+// deleted since.
 func (w *watch) succeededOf(ctx context.Context, namespace string, pods []*corev1.Pod) (map[types.UID]int, error) {
 	owners, out := finished.Owners(pods), make(map[types.UID]int)
 	uids := slices.Sorted(maps.Keys(owners))

@@ -43,12 +43,13 @@ type Parts struct {
 	Timing timing.Timing
 	// Accelerators are the resources that count as accelerators.
 	Accelerators []corev1.ResourceName
-	// Acts reports whether this scheduler decides about gangs. One that stands by sees all that the other one does, a little later, and evicts
-	// nothing.
+	// Acts reports whether this scheduler decides about gangs. One that stands by sees all that the other one does, a
+	// little later, and evicts nothing.
 	Acts func() bool
 	// Abandon is called before the members of a gang are evicted.
 	Abandon func(gang types.NamespacedName, evicted []*corev1.Pod)
-	// Spare is called after that with those whose eviction failed: they keep their nodes until it is tried again, or all others have theirs.
+	// Spare is called after that with those whose eviction failed: they keep their nodes until it is tried again, or
+	// all others have theirs.
 	Spare func(gang types.NamespacedName, stay []*corev1.Pod)
 }
 
@@ -271,7 +272,8 @@ func (w *watch) gone(ctx context.Context, obj any) {
 	}
 }
 
-// resized follows a gang that needs more members than before, or fewer: one that is not whole any more has lost no member, but is as useless.
+// resized follows a gang that needs more members than before, or fewer: one that is not whole any more has lost no
+// member, but is as useless.
 func (w *watch) resized(ctx context.Context, obj any) {
 	group, ok := obj.(*schedulingv1beta1.PodGroup)
 	if !ok {

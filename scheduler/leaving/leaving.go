@@ -49,8 +49,8 @@ type leaver struct {
 	avoided map[string]time.Time
 }
 
-// Watch follows the handle's informers until the context ends, and evicts while acts says that this scheduler decides. It must be called before they
-// start.
+// Watch follows the handle's informers until the context ends, and evicts while acts says that this scheduler decides.
+// It must be called before they start.
 func Watch(ctx context.Context, handle fwk.Handle, acts func() bool, t timing.Timing) error {
 	informers := handle.SharedInformerFactory()
 	pods := informers.Core().V1().Pods().Informer()

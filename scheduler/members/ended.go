@@ -25,7 +25,8 @@ import (
 // ended is not seen. A nil Ended belongs to a scheduler that is played, whose informer has all pods.
 type Ended struct {
 	mu sync.Mutex
-	// informers are by profile: the API server can select pods by one schedulerName only, and a profile may have several.
+	// informers are by profile: the API server can select pods by one schedulerName only, and a profile may have
+	// several.
 	informers map[string][]cache.SharedIndexInformer
 	// aliases are further names of profiles, each with that of the profile, which the decoded pods have.
 	aliases map[string]string
@@ -35,12 +36,14 @@ type Ended struct {
 	open func(ctx context.Context, handle fwk.Handle, name string) (cache.SharedIndexInformer, error)
 }
 
-// NewEnded returns an Ended that follows no profile yet. aliases has the further names of profiles, each with that of the profile.
+// NewEnded returns an Ended that follows no profile yet. aliases has the further names of profiles, each with that of
+// the profile.
 func NewEnded(aliases map[string]string) *Ended {
 	return &Ended{informers: make(map[string][]cache.SharedIndexInformer), aliases: aliases, open: watch}
 }
 
-// EndedOf returns an Ended for a scheduler that is played. Its caller fills the informer with the ended pods of the only profile.
+// EndedOf returns an Ended for a scheduler that is played. Its caller fills the informer with the ended pods of the
+// only profile.
 func EndedOf(informer cache.SharedIndexInformer) *Ended {
 	return &Ended{
 		informers: make(map[string][]cache.SharedIndexInformer),
@@ -50,8 +53,8 @@ func EndedOf(informer cache.SharedIndexInformer) *Ended {
 	}
 }
 
-// Follow calls happened with each pod of the handle's profile that ends from now on, until the context ends. Those that had ended before the first
-// call are not reported.
+// Follow calls happened with each pod of the handle's profile that ends from now on, until the context ends. Those that
+// had ended before the first call are not reported.
 func (e *Ended) Follow(ctx context.Context, handle fwk.Handle, happened func(*corev1.Pod)) error {
 	return e.FollowAll(ctx, handle, happened, func(*corev1.Pod) {})
 }

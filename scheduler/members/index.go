@@ -1,5 +1,5 @@
-// Package members finds the pods of a gang: those that have not ended in the scheduler's own informer, by an index; and those that have, which
-// that informer leaves out, in one of its own.
+// Package members finds the pods of a gang: those that have not ended in the scheduler's own informer, by an index; and
+// those that have, which that informer leaves out, in one of its own.
 package members
 
 import (

@@ -1,5 +1,5 @@
-// Package metrics holds the scheduler's own metrics about gangs, beside kube-scheduler's and at the same endpoint. Every
-// name begins with lockstep_scheduler.
+// Package metrics holds the scheduler's own metrics about gangs, beside kube-scheduler's and at the same endpoint.
+// Every name begins with lockstep_scheduler.
 package metrics
 
 import (
@@ -19,7 +19,8 @@ const (
 	ResultError  = "error"
 )
 
-// The values of the label outcome of Predictions: within the interval that eight in ten runs should end in, before it, or after it.
+// The values of the label outcome of Predictions: within the interval that eight in ten runs should end in, before it,
+// or after it.
 const (
 	PredictionWithin = "within"
 	PredictionBelow  = "below"
@@ -28,7 +29,8 @@ const (
 
 // The values of the label outcome of Reservations.
 const (
-	// ReservationKept is for a gang that started when it was expected to, or earlier; ReservationLate for one that did later.
+	// ReservationKept is for a gang that started when it was expected to, or earlier; ReservationLate for one that did
+	// later.
 	ReservationKept = "kept"
 	ReservationLate = "late"
 	// ReservationOpen is for one without a known start.

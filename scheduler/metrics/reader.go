@@ -19,6 +19,6 @@ func (*reader) DescribeWithStability(chan<- *metrics.Desc) {}
 // CollectWithStability collects nothing.
 func (r *reader) CollectWithStability(chan<- metrics.Metric) { r.reads.Add(1) }
 
-// Reads returns the number of reads of the metrics. Figures of the whole fleet cost a look at every node, and are computed only if
-// they are read.
+// Reads returns the number of reads of the metrics. Figures of the whole fleet cost a look at every node, and are
+// computed only if they are read.
 func Reads() uint64 { return readers.reads.Load() }

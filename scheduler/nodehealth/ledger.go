@@ -22,12 +22,14 @@ type Limits struct {
 // Enough is the weight of strikes from which on a node is in quarantine: two of them, until they have lost a quarter.
 const Enough = 1.5
 
-// Ledger remembers the strikes against nodes. Whatever a kubelet cannot give a pod is a strike. That ranks fail is none: most often it is their program's
-// fault, which starts again in its place and fails there again. So a gang that has failed twice on a node makes a trial: it starts again without that
-// node. If it fails there too, the node is cleared. If it runs for as long as it did before, and for ten minutes, the node gets two strikes.
+// Ledger remembers the strikes against nodes. Whatever a kubelet cannot give a pod is a strike. That ranks fail is
+// none: most often it is their program's fault, which starts again in its place and fails there again. So a gang that
+// has failed twice on a node makes a trial: it starts again without that node. If it fails there too, the node is
+// cleared. If it runs for as long as it did before, and for ten minutes, the node gets two strikes.
 //
-// All strikes from one namespace count as one in each other: no namespace can put a node into quarantine for others by itself. A user can have a node
-// fail ranks, and can have its kubelet refuse pods, by pods that name that node and take its room before them.
+// All strikes from one namespace count as one in each other: no namespace can put a node into quarantine for others by
+// itself. A user can have a node fail ranks, and can have its kubelet refuse pods, by pods that name that node and take
+// its room before them.
 //
 // It is not safe for concurrent use.
 type Ledger struct {
@@ -56,8 +58,8 @@ func (l *Ledger) Forgive(node string) {
 	maps.DeleteFunc(l.trials, func(_ types.UID, t *trial) bool { return t.node == node })
 }
 
-// Quarantined returns the names of the nodes that are in quarantine for the gangs of a namespace, of a fleet of that many nodes, in order. "" stands
-// for each namespace without strikes.
+// Quarantined returns the names of the nodes that are in quarantine for the gangs of a namespace, of a fleet of that
+// many nodes, in order. "" stands for each namespace without strikes.
 func (l *Ledger) Quarantined(namespace string, nodes int, now time.Time) []string {
 	l.settle(now)
 	weights := make(map[string]float64)
@@ -74,7 +76,8 @@ func (l *Ledger) Quarantined(namespace string, nodes int, now time.Time) []strin
 	return worst
 }
 
-// Left returns the time until the node is in quarantine no more for the gangs of a namespace, if no strike is added: weights halve together.
+// Left returns the time until the node is in quarantine no more for the gangs of a namespace, if no strike is added:
+// weights halve together.
 func (l *Ledger) Left(node, namespace string, now time.Time) time.Duration {
 	w := l.weight(node, namespace, now)
 	if w < Enough {

@@ -110,7 +110,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// A tenant has gangs fail on all nodes, as it likes, and run well elsewhere. It closes few nodes to itself, and none to others.
+// A tenant has gangs fail on all nodes, as it likes, and run well elsewhere. It closes few nodes to itself, and none to
+// others.
 func TestLedger_Attacked(t *testing.T) {
 	var script strings.Builder
 	for i := range 400 {

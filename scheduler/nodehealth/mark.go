@@ -107,7 +107,8 @@ func written(node *corev1.Node, key string) (value string, ok bool) {
 	return node.Spec.Taints[at].Value, true
 }
 
-// SameConditions reports whether two versions of a node say the same by their conditions: heartbeats change their times only.
+// SameConditions reports whether two versions of a node say the same by their conditions: heartbeats change their times
+// only.
 func SameConditions(a, b *corev1.Node) bool {
 	status := func(n *corev1.Node) []Condition {
 		out := make([]Condition, len(n.Status.Conditions))

@@ -10,8 +10,8 @@ import (
 // trial is the record of a gang whose ranks failed.
 type trial struct {
 	namespace string
-	// node is the one on which a rank failed first last time, at that instant; failures is the number of failures in a row, and ran the longest
-	// run before.
+	// node is the one on which a rank failed first last time, at that instant; failures is the number of failures in a
+	// row, and ran the longest run before.
 	node     string
 	at       time.Time
 	failures int

@@ -20,7 +20,8 @@ import (
 type Limits struct {
 	// Grace is the limit between the decision and the last binding, except for the preparation of a binding.
 	Grace time.Duration
-	// Preparation is the limit while members get their devices and volumes. In-tree plugins allow ten minutes for either.
+	// Preparation is the limit while members get their devices and volumes. In-tree plugins allow ten minutes for
+	// either.
 	Preparation time.Duration
 	// Repair bounds the time for which a gang that ran may lack members that it needs.
 	Repair time.Duration
@@ -87,8 +88,8 @@ func (c *Clocks) Begin(gang types.NamespacedName) {
 	c.of(gang)
 }
 
-// Further restarts the clock of a gang if the member has not been at the stage before. A member that fails there and is tried again is no progress: the
-// others would hold their nodes for ever.
+// Further restarts the clock of a gang if the member has not been at the stage before. A member that fails there and is
+// tried again is no progress: the others would hold their nodes for ever.
 func (c *Clocks) Further(gang types.NamespacedName, member types.UID, to Stage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
@@ -71,6 +72,7 @@ type Cluster struct {
 	Ended *members.Ended
 	// Recorder reports marks that cannot be read, on the pods.
 	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
 }
 
 // New returns a Grouper. leads reports whether this scheduler decides.
@@ -91,7 +93,7 @@ func New(in Cluster, marks Reader, leads func() bool) (*Grouper, error) {
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "podgrouper"},
 		),
 	}
-	g.sources = newSources(in.Objects, g.queue.Add)
+	g.sources = newSources(in.Objects, in.Clock, g.queue.Add)
 	in.Ended.Hear(g.podEnded)
 	if err := members.Index(pods); err != nil {
 		return nil, fmt.Errorf("preparing the informer of pods: %w", err)
@@ -216,8 +218,8 @@ func (g *Grouper) withoutPods(ctx context.Context, key string, now *schedulingv1
 	return g.delete(ctx, now)
 }
 
-// quiet is the number of failed tries before a pod gets a report: about a second, in which controllers make the object behind
-// their mark, and it becomes known here.
+// quiet is the number of failed tries before a pod gets a report: about a second, in which controllers make the object
+// behind their mark, and it becomes known here.
 const quiet = 8
 
 // report writes an Event on a pod with the reason for which it is in no gang yet.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
@@ -62,7 +63,7 @@ func newWorld(t *testing.T, served ...string) *world {
 	reader := reader()
 	grouper, err := podgrouper.New(podgrouper.Cluster{
 		Client: w.client, Objects: podgrouper.Objects{Dynamic: w.objects, Discovery: w.client.Discovery()},
-		API: gangapi.Resources, Factory: factory, Recorder: w.recorder,
+		API: gangapi.Resources, Factory: factory, Recorder: w.recorder, Clock: clock.RealClock{},
 	}, reader, func() bool { return true })
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +250,8 @@ func TestGrouper_SaysWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// A tenant's pods with marks of a kind that is not served cost one question, not one each and again at each try: the worker's requests are everybody's.
+// A tenant's pods with marks of a kind that is not served cost one question, not one each and again at each try: the
+// worker's requests are everybody's.
 func TestGrouper_AsksOnceForAnUnservedKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
@@ -49,9 +50,11 @@ type identity struct {
 	namespace, name string
 }
 
-// sources follows the objects behind marks. A kind is followed from the first mark that needs it: a cluster has few of the kinds that there are.
+// sources follows the objects behind marks. A kind is followed from the first mark that needs it: a cluster has few of
+// the kinds that there are.
 type sources struct {
 	objects Objects
+	clock   clock.PassiveClock
 	// changed is called with the key of a PodGroup whose object has changed.
 	changed func(key string)
 
@@ -64,15 +67,20 @@ type sources struct {
 	ahead  map[identity][]string
 }
 
-func newSources(objects Objects, changed func(key string)) *sources {
+func newSources(objects Objects, c clock.PassiveClock, changed func(key string)) *sources {
 	return &sources{
-		objects: objects, changed: changed, followed: make(map[schema.GroupVersionResource]informers.GenericInformer),
+		objects:  objects,
+		clock:    c,
+		changed:  changed,
+		followed: make(map[schema.GroupVersionResource]informers.GenericInformer),
 		unserved: make(map[schema.GroupVersionResource]time.Time),
-		behind:   make(map[string]identity), ahead: make(map[identity][]string),
+		behind:   make(map[string]identity),
+		ahead:    make(map[identity][]string),
 	}
 }
 
-// of returns the object behind a mark; nil for a mark that needs none. The PodGroup of that key is looked at again when the object changes.
+// of returns the object behind a mark; nil for a mark that needs none. The PodGroup of that key is looked at again when
+// the object changes.
 func (s *sources) of(ctx context.Context, key string, mark dialects.Mark, pod *corev1.Pod) (*source, error) {
 	if mark.Dialect.Source == nil {
 		return nil, nil
@@ -114,7 +122,8 @@ func read(lister cache.GenericLister, id identity) (*source, error) {
 	}, nil
 }
 
-// known returns the object behind a PodGroup, as far as that is known without asking; nil if it is not. Only the worker calls it.
+// known returns the object behind a PodGroup, as far as that is known without asking; nil if it is not. Only the worker
+// calls it.
 func (s *sources) known(key string) *source {
 	s.mu.Lock()
 	id, known := s.behind[key]
@@ -130,8 +139,8 @@ func (s *sources) known(key string) *source {
 	return found
 }
 
-// exists reports whether the object behind a PodGroup exists, as far as that is known. After a restart it is not known of PodGroups without pods:
-// the garbage collector deletes these with the object.
+// exists reports whether the object behind a PodGroup exists, as far as that is known. After a restart it is not known
+// of PodGroups without pods: the garbage collector deletes these with the object.
 func (s *sources) exists(key string) bool {
 	s.mu.Lock()
 	id, known := s.behind[key]
@@ -178,8 +187,8 @@ func (s *sources) drop(key string) {
 // patience is the time for which the worker waits for the objects of a kind, which many later gangs may need.
 const patience = 5 * time.Second
 
-// askAgain is the time after which the API server is asked again for a kind that it does not serve. Any pod can have a mark of such a kind, and one worker
-// asks for the pods of all tenants.
+// askAgain is the time after which the API server is asked again for a kind that it does not serve. Any pod can have a
+// mark of such a kind, and one worker asks for the pods of all tenants.
 const askAgain = 30 * time.Second
 
 // follow returns the lister of a kind, which it begins to follow at the first call, with as much of each object as keep
@@ -208,7 +217,7 @@ func (s *sources) begin(
 	ctx context.Context, resource schema.GroupVersionResource, keep cache.TransformFunc,
 ) (informers.GenericInformer, error) {
 	errUnserved := fmt.Errorf("%s are not served: %w", resource.GroupResource(), errNoSource)
-	if time.Now().Before(s.unserved[resource]) {
+	if s.clock.Now().Before(s.unserved[resource]) {
 		return nil, errUnserved
 	}
 	served, err := s.objects.Discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
@@ -217,7 +226,7 @@ func (s *sources) begin(
 	}
 	is := func(r metav1.APIResource) bool { return r.Name == resource.Resource }
 	if err != nil || !slices.ContainsFunc(served.APIResources, is) {
-		s.unserved[resource] = time.Now().Add(askAgain)
+		s.unserved[resource] = s.clock.Now().Add(askAgain)
 		return nil, errUnserved
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}

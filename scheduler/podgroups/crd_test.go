@@ -181,8 +181,9 @@ func nativeObject(spec string) (*scheduling.PodGroup, error) {
 	return group, nil
 }
 
-// choices has the values that each field of a spec is drawn from; "" leaves the field out. Values that Go's encoding leaves out ("" and [])
-// are not among them: Kubernetes takes such a field for one that is missing, and the CRD refuses to exchange the two.
+// choices has the values that each field of a spec is drawn from; "" leaves the field out. Values that Go's encoding
+// leaves out ("" and []) are not among them: Kubernetes takes such a field for one that is missing, and the CRD refuses
+// to exchange the two.
 var choices = []choice{
 	{
 		"schedulingPolicy",
@@ -276,8 +277,8 @@ func gatesOfNative(t *testing.T) {
 	})
 }
 
-// The CRD accepts exactly the specs that Kubernetes accepts of its own PodGroups: others could not be moved there. Fields that the custom
-// resource does not support are left out.
+// The CRD accepts exactly the specs that Kubernetes accepts of its own PodGroups: others could not be moved there.
+// Fields that the custom resource does not support are left out.
 func TestCRD_CreatesWhatKubernetesCreates(t *testing.T) {
 	gatesOfNative(t)
 	server, valid := newCRDServer(t), created(t)
@@ -293,8 +294,8 @@ func TestCRD_CreatesWhatKubernetesCreates(t *testing.T) {
 	})
 }
 
-// The CRD accepts exactly the updates that Kubernetes accepts, except that a missing priority is added: Kubernetes' admission has set it by
-// then.
+// The CRD accepts exactly the updates that Kubernetes accepts, except that a missing priority is added: Kubernetes'
+// admission has set it by then.
 func TestCRD_UpdatesWhatKubernetesUpdates(t *testing.T) {
 	gatesOfNative(t)
 	server, valid := newCRDServer(t), created(t)

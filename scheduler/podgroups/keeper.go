@@ -82,7 +82,8 @@ func New(
 	return k, nil
 }
 
-// Run works until the context ends. A group is looked at once all pods are known: before, every group would seem to have none.
+// Run works until the context ends. A group is looked at once all pods are known: before, every group would seem to
+// have none.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.queue.ShutDown()
 	if !cache.WaitForCacheSync(ctx.Done(), k.synced...) {
@@ -181,7 +182,8 @@ func (k *Keeper) lacking(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) 
 	return lacks
 }
 
-// Unstamped reports whether a group is yet to get the priority of its pods. Kubernetes' own groups have one from the start.
+// Unstamped reports whether a group is yet to get the priority of its pods. Kubernetes' own groups have one from the
+// start.
 func Unstamped(group *schedulingv1beta1.PodGroup, member *corev1.Pod) bool {
 	return group.Spec.Priority == nil && member.Spec.Priority != nil && *member.Spec.Priority != 0
 }

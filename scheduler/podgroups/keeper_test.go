@@ -122,8 +122,8 @@ func isProtected(group *schedulingv1beta1.PodGroup) bool {
 	return slices.Contains(group.Finalizers, gangapi.Finalizer)
 }
 
-// A deleted group outlives its last pod, in either API: groups that were moved bring the finalizer along. The scheduler's informer shows no
-// pod that has ended.
+// A deleted group outlives its last pod, in either API: groups that were moved bring the finalizer along. The
+// scheduler's informer shows no pod that has ended.
 func TestKeeper_ProtectsAGroupUntilItsPodsAreGone(t *testing.T) {
 	for _, api := range []gangapi.API{gangapi.Native, gangapi.Resources} {
 		w := newWorld(t, api, true, gang(protected, deleted), member("rank-0", 0), member("rank-1", 0))

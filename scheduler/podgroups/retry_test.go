@@ -69,7 +69,8 @@ func TestKeeper_GivesUpAGroupThatIsGone(t *testing.T) {
 	}
 }
 
-// The keeper replaces the finalizers that it has seen. One that is added meanwhile, such as the garbage collector's, stays.
+// The keeper replaces the finalizers that it has seen. One that is added meanwhile, such as the garbage collector's,
+// stays.
 func TestKeeper_KeepsFinalizersOfOthers(t *testing.T) {
 	w := newWorld(t, gangapi.Resources, true, member("rank-0", 0))
 	raced := false

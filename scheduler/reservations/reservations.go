@@ -56,8 +56,8 @@ type Reservation struct {
 	// Expires is the time at which it ends whatever happens; nil for reservations that last as long as their owner
 	// waits.
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// IdleHours is the number of accelerator-hours that the place has idled while another workload could have used it, BudgetHours the
-	// most that it may.
+	// IdleHours is the number of accelerator-hours that the place has idled while another workload could have used it,
+	// BudgetHours the most that it may.
 	IdleHours   float64 `json:"idleAcceleratorHours"`
 	BudgetHours float64 `json:"budgetAcceleratorHours"`
 }

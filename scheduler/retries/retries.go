@@ -13,8 +13,9 @@ const (
 	longest = 5 * time.Minute
 )
 
-// Limiter returns the backoff of a work queue whose keys are namespace/name: that of each item alone. With a rate for all items
-// together, ten thousand objects of one tenant that fail would delay the next attempt for another's by a quarter of an hour.
+// Limiter returns the backoff of a work queue whose keys are namespace/name: that of each item alone. With a rate for
+// all items together, ten thousand objects of one tenant that fail would delay the next attempt for another's by a
+// quarter of an hour.
 func Limiter() workqueue.TypedRateLimiter[string] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](first, longest)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/metrics"
 )
 
-// Learner predicts run times from those of completed runs. It is safe for concurrent use. A nil Learner learns and predicts nothing.
+// Learner predicts run times from those of completed runs. It is safe for concurrent use. A nil Learner learns and
+// predicts nothing.
 type Learner struct {
 	mu      sync.Mutex
 	now     func() int64
@@ -57,9 +58,11 @@ func (p prediction) judge(seconds int64) {
 type run struct {
 	prediction
 
-	// started is the instant of its start in seconds since 1970, left that of the departure of its last member, 0 before it.
+	// started is the instant of its start in seconds since 1970, left that of the departure of its last member, 0
+	// before it.
 	started, left int64
-	// succeeded says that a member has succeeded, broken that one has failed or was taken away since the last start of members.
+	// succeeded says that a member has succeeded, broken that one has failed or was taken away since the last start of
+	// members.
 	succeeded, broken bool
 }
 
@@ -74,8 +77,8 @@ func New(now func() int64) *Learner {
 	}
 }
 
-// Waits reports a workload without running members, and returns its predicted run time in seconds, 0 if nothing is predicted. The prediction is that of the first call;
-// key is called for it only.
+// Waits reports a workload without running members, and returns its predicted run time in seconds, 0 if nothing is
+// predicted. The prediction is that of the first call; key is called for it only.
 func (l *Learner) Waits(id contention.ID, key func() forecast.Key) int64 {
 	if l == nil {
 		return 0
@@ -146,8 +149,8 @@ const (
 	Succeeded End = iota
 	// Failed members failed, or were evicted.
 	Failed
-	// Deleted members were deleted: after another one has succeeded the job ends the rest in that way, before it the job is
-	// stopped.
+	// Deleted members were deleted: after another one has succeeded the job ends the rest in that way, before it the
+	// job is stopped.
 	Deleted
 )
 
@@ -183,7 +186,8 @@ func (l *Learner) Leaves(id contention.ID) {
 	}
 }
 
-// conclude counts a run that is complete, and drops one that cannot complete any more. Of one that is over without a word about its end, the word may follow.
+// conclude counts a run that is complete, and drops one that cannot complete any more. Of one that is over without a
+// word about its end, the word may follow.
 func (l *Learner) conclude(id contention.ID, r *run) {
 	if r.left == 0 || !r.succeeded && !r.broken {
 		return

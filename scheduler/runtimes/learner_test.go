@@ -89,7 +89,8 @@ func TestLearner_WhatCounts(t *testing.T) {
 	}
 }
 
-// The time of a run is that of its last attempt, and ends when the last member leaves, whenever it is reported how it ended.
+// The time of a run is that of its last attempt, and ends when the last member leaves, whenever it is reported how it
+// ended.
 func TestLearner_TimeOfTheLastAttempt(t *testing.T) {
 	c := newLearner()
 	for i := range 20 {
@@ -135,7 +136,8 @@ func TestLearner_PredictionsStay(t *testing.T) {
 	}
 }
 
-// A unit that ran before the scheduler did is predicted by its age: half of such runs take ten minutes, half ten hours, and it has run for one.
+// A unit that ran before the scheduler did is predicted by its age: half of such runs take ten minutes, half ten hours,
+// and it has run for one.
 func TestLearner_RunsBeforeTheScheduler(t *testing.T) {
 	c := newLearner()
 	for i := range 40 {

@@ -13,7 +13,8 @@ import (
 const (
 	// pause is the least time between two writes of the history: the next scheduler lacks the runs that ended since.
 	pause = 5 * time.Minute
-	// mostBytes bounds the packed history: half of the megabyte that an object may have. The classes whose last run is longest ago are left out.
+	// mostBytes bounds the packed history: half of the megabyte that an object may have. The classes whose last run is
+	// longest ago are left out.
 	mostBytes = 512 << 10
 )
 

@@ -78,7 +78,8 @@ func TestStore_SurvivesAFailover(t *testing.T) {
 	}
 }
 
-// A scheduler that has loaded nothing yet, as one that stands by, writes nothing; neither does one that has nothing new.
+// A scheduler that has loaded nothing yet, as one that stands by, writes nothing; neither does one that has nothing
+// new.
 func TestStore_WritesOnlyNews(t *testing.T) {
 	of, l := newCluster(), newLearner()
 	store := of.store(l.Learner)
@@ -138,7 +139,8 @@ func half(t *testing.T) []byte {
 	return content[:len(content)/2]
 }
 
-// The largest history, of names as long and as different as Kubernetes allows and with runs of every length, is written as far as a ConfigMap holds it.
+// The largest history, of names as long and as different as Kubernetes allows and with runs of every length, is written
+// as far as a ConfigMap holds it.
 func TestStore_IsBounded(t *testing.T) {
 	of, l := newCluster(), newLearner()
 	store := of.store(l.Learner)

@@ -17,10 +17,10 @@ const schedulerFrames = `^k8s\.io/kubernetes/pkg/scheduler|^github\.com/lockstep
 // shown is the line in which go tool pprof prints the CPU time of the filtered samples, and of all samples.
 var shown = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+)(?:ms)?, .* of ([0-9.]+)ms total`)
 
-// CPU reads the CPU time, in milliseconds, of the one profile that scheduler_perf left in the folder, and copies the profile to
-// kept. The profile covers the measured seconds only. all is the time of the process: scheduler, API server, controllers and
-// benchmark, without etcd. scheduler is the time of the goroutines that run kube-scheduler's or Lockstep's functions;
-// it lacks garbage collection and the decoding of watch events.
+// CPU reads the CPU time, in milliseconds, of the one profile that scheduler_perf left in the folder, and copies the
+// profile to kept. The profile covers the measured seconds only. all is the time of the process: scheduler, API server,
+// controllers and benchmark, without etcd. scheduler is the time of the goroutines that run kube-scheduler's or
+// Lockstep's functions; it lacks garbage collection and the decoding of watch events.
 func CPU(ctx context.Context, dir, kept string) (all, scheduler float64, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*-cpu.prof"))
 	if err != nil || len(paths) != 1 {

@@ -14,17 +14,18 @@ import (
 type Figures struct {
 	// PodsPerSecond is the number of measured pods by Seconds.
 	PodsPerSecond float64 `json:"pods_per_s"`
-	// AttemptMean, AttemptP99, AlgorithmMean and AlgorithmP99 are in milliseconds, over all attempts of the run whatever their result,
-	// those for pods that were there before the measured ones included (as in scheduler_perf's own figures). The p99 are
-	// interpolated between a histogram's bounds and end at LastBound.
+	// AttemptMean, AttemptP99, AlgorithmMean and AlgorithmP99 are in milliseconds, over all attempts of the run
+	// whatever their result, those for pods that were there before the measured ones included (as in scheduler_perf's
+	// own figures). The p99 are interpolated between a histogram's bounds and end at LastBound.
 	//
-	// An attempt ends after the condition of the PodGroup is written, which the framework waits for; the algorithm does not.
+	// An attempt ends after the condition of the PodGroup is written, which the framework waits for; the algorithm does
+	// not.
 	AttemptMean   float64 `json:"attempt_ms_mean"`
 	AttemptP99    float64 `json:"attempt_ms_p99"`
 	AlgorithmMean float64 `json:"algorithm_ms_mean"`
 	AlgorithmP99  float64 `json:"algorithm_ms_p99"`
-	// HeapMB is the live heap in MiB when the last measured pod was bound: of the scheduler, but also of the API server,
-	// the controllers and the benchmark, which share its process. etcd is not in.
+	// HeapMB is the live heap in MiB when the last measured pod was bound: of the scheduler, but also of the API
+	// server, the controllers and the benchmark, which share its process. etcd is not in.
 	HeapMB float64 `json:"heap_mb"`
 	// Seconds is scheduler_perf's SchedulingDuration: from the creation of the first measured pod until all are seen
 	// bound, which it looks for once a second.

@@ -17,10 +17,10 @@ type ordinary struct {
 	params map[string]int
 }
 
-// rows lists the workloads without gangs. Upstream's smallest workloads end within three seconds here, and scheduler_perf
-// looks only once a second whether the last pod is bound, so params raise their measured pods. They lower those of the
-// largest workloads, which are sized for upstream's machines. Workloads that set SchedulerAsyncAPICalls have it on, as
-// Lockstep has.
+// rows lists the workloads without gangs. Upstream's smallest workloads end within three seconds here, and
+// scheduler_perf looks only once a second whether the last pod is bound, so params raise their measured pods. They
+// lower those of the largest workloads, which are sized for upstream's machines. Workloads that set
+// SchedulerAsyncAPICalls have it on, as Lockstep has.
 func rows() []ordinary {
 	type params = map[string]int
 	return []ordinary{

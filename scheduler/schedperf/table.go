@@ -102,7 +102,8 @@ func number(value float64) string {
 	}
 }
 
-// WriteSummary prints a Markdown table with one row per workload that both profiles ran, the lowest ratio of pods/s first.
+// WriteSummary prints a Markdown table with one row per workload that both profiles ran, the lowest ratio of pods/s
+// first.
 func WriteSummary(out io.Writer, records []Record) error {
 	type pair struct {
 		workload     string

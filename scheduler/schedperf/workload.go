@@ -45,8 +45,8 @@ func (w Workload) String() string {
 	return w.Case + "/" + w.Name
 }
 
-// Gangs returns the workloads with gangs. The first is the ceiling: pods without gangs on so few nodes that the API server does
-// most of the work. It has as many pods as the gangs after it; a node has room for 40 of them.
+// Gangs returns the workloads with gangs. The first is the ceiling: pods without gangs on so few nodes that the API
+// server does most of the work. It has as many pods as the gangs after it; a node has room for 40 of them.
 func Gangs() []Workload {
 	gangs := []string{"initPodGroups", "podsPerGroup"}
 	return []Workload{
@@ -86,8 +86,9 @@ func Gangs() []Workload {
 			Measured: []string{"preemptorPodGroups", "podsPerGroup"},
 		},
 		{
-			// Ordinary pods must not starve behind a gang that cannot be placed. At upstream's size the native scheduler
-			// has not tried that gang after five minutes: each new member costs the queue a walk over all others.
+			// Ordinary pods must not starve behind a gang that cannot be placed. At upstream's size the native
+			// scheduler has not tried that gang after five minutes: each new member costs the queue a walk over all
+			// others.
 			Dir: "starvation", Case: "StarvationPodGroup", Name: "10000Nodes_10000Cloggers_Podgroup",
 			Params:  map[string]int{"initNodes": 1000, "cloggerPods": 1000},
 			Derived: "1000Nodes_1000Cloggers_Podgroup", Measured: []string{"starvationProne"}, Pods: true,

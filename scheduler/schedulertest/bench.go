@@ -14,7 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// NewBenchmarkCluster starts a cluster whose API server costs next to nothing: patches of waiting pods are counted and dropped.
+// NewBenchmarkCluster starts a cluster whose API server costs next to nothing: patches of waiting pods are counted and
+// dropped.
 func NewBenchmarkCluster(b *testing.B, objects ...any) (*Cluster, *Writes) {
 	b.Helper()
 	c := NewUnstartedCluster(b, objects...)
@@ -75,7 +76,8 @@ func (c *Cluster) CountWrites() *Writes {
 	return w
 }
 
-// DropPodPatches counts all write requests and drops patches of pods' status: 128,000 of them would measure the fake store.
+// DropPodPatches counts all write requests and drops patches of pods' status: 128,000 of them would measure the fake
+// store.
 func (c *Cluster) DropPodPatches() *Writes {
 	w := &Writes{by: make(map[string]int)}
 	c.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {

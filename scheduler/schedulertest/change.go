@@ -79,8 +79,8 @@ func (c *Cluster) UpdateNode(tb testing.TB, name string, change func(*corev1.Nod
 	}
 }
 
-// Evictions reads the recorded API calls: the reason of each pod's condition DisruptionTarget by pod name, and the names of the
-// gang's pods that were deleted after they got that condition, sorted.
+// Evictions reads the recorded API calls: the reason of each pod's condition DisruptionTarget by pod name, and the
+// names of the gang's pods that were deleted after they got that condition, sorted.
 func (c *Cluster) Evictions(gang string) (reasons map[string]string, deleted []string) {
 	reasons = map[string]string{}
 	for _, a := range c.Actions() {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// LimitedClient returns a client of the cluster whose requests, but for watches, wait for a token each, in the order in which they are made: qps tokens
-// a second, and burst at first. A client of an API server has such a limit.
+// LimitedClient returns a client of the cluster whose requests, but for watches, wait for a token each, in the order in
+// which they are made: qps tokens a second, and burst at first. A client of an API server has such a limit.
 func (c *Cluster) LimitedClient(qps float32, burst int) *fake.Clientset {
 	limiter := flowcontrol.NewTokenBucketRateLimiter(qps, burst)
 	client := fake.NewClientset()

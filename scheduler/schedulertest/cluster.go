@@ -1,5 +1,5 @@
-// Package schedulertest runs kube-scheduler with Lockstep's plugins against a fake API server, and makes the nodes, PodGroups,
-// pods and claims that its tests need. A test creates a cluster, adds a gang and waits for the result:
+// Package schedulertest runs kube-scheduler with Lockstep's plugins against a fake API server, and makes the nodes,
+// PodGroups, pods and claims that its tests need. A test creates a cluster, adds a gang and waits for the result:
 //
 //	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4))
 //	group, members := schedulertest.Gang("train", 4, "clique")
@@ -54,8 +54,8 @@ type Cluster struct {
 	bound map[string]string
 }
 
-// NewCluster starts a scheduler that lists the objects, in no particular order. An argument is an object or a slice of objects. The
-// scheduler ends with the test.
+// NewCluster starts a scheduler that lists the objects, in no particular order. An argument is an object or a slice of
+// objects. The scheduler ends with the test.
 func NewCluster(tb testing.TB, objects ...any) *Cluster {
 	tb.Helper()
 	c := NewUnstartedCluster(tb, objects...)

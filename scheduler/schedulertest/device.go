@@ -21,7 +21,8 @@ func DeviceClasses() []runtime.Object {
 	return []runtime.Object{devicestest.Class("gpu"), devicestest.Class("nic")}
 }
 
-// PairedCliques returns the device classes, and cliques of nodes with as many pairs of a GPU and a NIC on each, one below each PCIe root.
+// PairedCliques returns the device classes, and cliques of nodes with as many pairs of a GPU and a NIC on each, one
+// below each PCIe root.
 func PairedCliques(cliques, size, pairs int) []runtime.Object {
 	objects := DeviceClasses()
 	for _, node := range Cliques(cliques, size) {
@@ -30,8 +31,8 @@ func PairedCliques(cliques, size, pairs int) []runtime.Object {
 	return objects
 }
 
-// PairGang returns a gang in one clique each of whose members claims pairs of a GPU and a NIC below one PCIe root, and the claims
-// as their controller creates them. class is the device class of the GPUs.
+// PairGang returns a gang in one clique each of whose members claims pairs of a GPU and a NIC below one PCIe root, and
+// the claims as their controller creates them. class is the device class of the GPUs.
 func PairGang(
 	name string, size, pairs int, class string,
 ) (*schedulingv1beta1.PodGroup, []*corev1.Pod, []runtime.Object) {
@@ -109,7 +110,8 @@ func (c *Cluster) CollectClaims(tb testing.TB) {
 	c.CollectClaimsAfter(tb, 0)
 }
 
-// CollectClaimsAfter is CollectClaims by a garbage collector that has much to do: the claim outlives its pod by so long.
+// CollectClaimsAfter is CollectClaims by a garbage collector that has much to do: the claim outlives its pod by so
+// long.
 func (c *Cluster) CollectClaimsAfter(tb testing.TB, lag time.Duration) {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FullFleet is cliques of four nodes on which gangs of priority 0 run, an hour by now. Gang low-1-2 begins at node 2 of clique 1.
+// FullFleet is cliques of four nodes on which gangs of priority 0 run, an hour by now. Gang low-1-2 begins at node 2 of
+// clique 1.
 type FullFleet struct {
 	// Nodes are the nodes, and the objects that a test adds.
 	Nodes []runtime.Object
@@ -50,8 +51,8 @@ func (f *FullFleet) Objects() []runtime.Object {
 	return objects
 }
 
-// Preempt starts a cluster, submits a gang of four of priority 1,001,000 in one clique, which evicts whatever that loses, and returns the
-// nodes to which it is bound.
+// Preempt starts a cluster, submits a gang of four of priority 1,001,000 in one clique, which evicts whatever that
+// loses, and returns the nodes to which it is bound.
 func (f *FullFleet) Preempt(tb testing.TB, change func(*corev1.Pod)) (*Cluster, []string) {
 	tb.Helper()
 	c := NewCluster(tb, f.Objects())

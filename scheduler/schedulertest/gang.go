@@ -18,8 +18,8 @@ import (
 // RankLabel is the label of a member's rank.
 const RankLabel = "batch.kubernetes.io/job-completion-index"
 
-// Gang returns a PodGroup and its members, which request all GPUs of a node each. All members have to start together, in one
-// domain of the required level; "" requires no level.
+// Gang returns a PodGroup and its members, which request all GPUs of a node each. All members have to start together,
+// in one domain of the required level; "" requires no level.
 func Gang(name string, size int, required string) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	group := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,8 +50,8 @@ func GangWith(
 	return group, members
 }
 
-// BoundGang returns a gang whose members are bound, one to each node. It has no status: the scheduler does not know since when
-// it runs.
+// BoundGang returns a gang whose members are bound, one to each node. It has no status: the scheduler does not know
+// since when it runs.
 func BoundGang(name string, priority int32, nodes ...string) (*schedulingv1beta1.PodGroup, []*corev1.Pod) {
 	group, members := Gang(name, len(nodes), "")
 	SetPriority(group, members, priority)
@@ -145,8 +145,8 @@ func SetExpectedEnd(group *schedulingv1beta1.PodGroup, left time.Duration) *sche
 	return group
 }
 
-// AvoidApp returns a change for GangWith: members refuse hosts of pods with a value of the label app. Only the framework's filters
-// know that, not the plan.
+// AvoidApp returns a change for GangWith: members refuse hosts of pods with a value of the label app. Only the
+// framework's filters know that, not the plan.
 func AvoidApp(app string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
@@ -155,7 +155,8 @@ func AvoidApp(app string) func(*corev1.Pod) {
 	}
 }
 
-// SeekApp returns a change for GangWith: members require a pod with a value of the label app in their domain of the key.
+// SeekApp returns a change for GangWith: members require a pod with a value of the label app in their domain of the
+// key.
 func SeekApp(app, key string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{

@@ -19,8 +19,8 @@ type sample struct {
 	sum float64
 }
 
-// Metric returns the sum of a metric's samples that have a label with the value, or of all samples for "". A histogram counts its
-// observations.
+// Metric returns the sum of a metric's samples that have a label with the value, or of all samples for "". A histogram
+// counts its observations.
 func Metric(tb testing.TB, name, label string) float64 {
 	tb.Helper()
 	sum := 0.0

@@ -39,8 +39,8 @@ func Config(tb testing.TB) *schedulerconfig.KubeSchedulerConfiguration {
 	return decode(tb, chart.Profile())
 }
 
-// NativeConfig returns kube-scheduler's default configuration for pods of our scheduler name. It sets the two feature gates that
-// gangs and their topology need, and resets all others to upstream's defaults.
+// NativeConfig returns kube-scheduler's default configuration for pods of our scheduler name. It sets the two feature
+// gates that gangs and their topology need, and resets all others to upstream's defaults.
 func NativeConfig(tb testing.TB) *schedulerconfig.KubeSchedulerConfiguration {
 	tb.Helper()
 	gates := map[string]bool{}
@@ -77,8 +77,8 @@ func Registry(c clock.WithDelayedExecution) frameworkruntime.Registry {
 	return scheduler.Registry(timing.With(c))
 }
 
-// PrependPlugin registers a plugin of the test and enables it before all others at its extension points. A plugin with a method
-// SetHandle(fwk.Handle) gets the framework's handle.
+// PrependPlugin registers a plugin of the test and enables it before all others at its extension points. A plugin with
+// a method SetHandle(fwk.Handle) gets the framework's handle.
 func PrependPlugin(
 	config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry, plugin fwk.Plugin,
 ) {
@@ -131,7 +131,8 @@ func (c *Cluster) Restart(tb testing.TB) {
 	c.Start(tb)
 }
 
-// StartScheduler starts a scheduler with any configuration and plugins. It ends with the context. The client is a fake one.
+// StartScheduler starts a scheduler with any configuration and plugins. It ends with the context. The client is a fake
+// one.
 func (c *Cluster) StartScheduler(
 	ctx context.Context, tb testing.TB, client kubernetes.Interface,
 	config *schedulerconfig.KubeSchedulerConfiguration, registry frameworkruntime.Registry,

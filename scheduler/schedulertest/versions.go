@@ -16,8 +16,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// versionedTracker gives every write its resource version, as an API server does. Without it the scheduler takes an update of a
-// waiting pod, such as its nomination, for one that it has processed already.
+// versionedTracker gives every write its resource version, as an API server does. Without it the scheduler takes an
+// update of a waiting pod, such as its nomination, for one that it has processed already.
 type versionedTracker struct {
 	clienttesting.ObjectTracker
 
@@ -106,7 +106,8 @@ func stored(err error) error {
 	return nil
 }
 
-// KeepTerminating makes deleted pods stay, with a deletion timestamp, until RemovePods: an evicted pod has its grace period.
+// KeepTerminating makes deleted pods stay, with a deletion timestamp, until RemovePods: an evicted pod has its grace
+// period.
 func (c *Cluster) KeepTerminating() {
 	store := &versionedTracker{ObjectTracker: c.Tracker()}
 	store.last.Store(1 << 40)

@@ -31,8 +31,8 @@ type fakeClient interface {
 	Actions() []clienttesting.Action
 }
 
-// waitForWatches waits until each list of an informer of the client is followed by its watch. A real API server sends the objects
-// that were created between the two; the fake one loses them.
+// waitForWatches waits until each list of an informer of the client is followed by its watch. A real API server sends
+// the objects that were created between the two; the fake one loses them.
 func waitForWatches(tb testing.TB, client fakeClient) {
 	tb.Helper()
 	lists := make(map[schema.GroupVersionResource]int)

@@ -9,7 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// A tenant may ask for amounts that do not fit in 64 bits. A negative demand of one running pod would stop every preemption.
+// A tenant may ask for amounts that do not fit in 64 bits. A negative demand of one running pod would stop every
+// preemption.
 func TestAmountOf_DoesNotWrap(t *testing.T) {
 	const most = 1 << 52
 	for text, want := range map[string]struct{ cpu, other int64 }{

@@ -25,8 +25,8 @@ type Reading struct {
 	BudgetVersion func(namespace string) int
 	// Devices returns the number of accelerators that the claims of a unit have; nil is none.
 	Devices func(Unit) int64
-	// Predicted returns the instant at which a unit is predicted to end that declares no end, in seconds since 1970, false if nothing is predicted; nil
-	// predicts nothing.
+	// Predicted returns the instant at which a unit is predicted to end that declares no end, in seconds since 1970,
+	// false if nothing is predicted; nil predicts nothing.
 	Predicted func(Unit) (int64, bool)
 	// Version changes whenever the other functions may answer otherwise than before. All units are read again then.
 	Version int

@@ -19,8 +19,8 @@ func daemonSet(apiVersion string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: "DaemonSet", Name: "logs", Controller: new(true)}}
 }
 
-// A gang is as important as the least important of its pods, whatever its PodGroup says: a pod of any class may join it, and quotas
-// of a class count pods. A pod of a DaemonSet among them protects none of the others.
+// A gang is as important as the least important of its pods, whatever its PodGroup says: a pod of any class may join
+// it, and quotas of a class count pods. A pod of a DaemonSet among them protects none of the others.
 func TestView_ContenderOfAGangWithOtherPods(t *testing.T) {
 	of := make(groups)
 	of["g"] = group(map[string]string{})
@@ -122,7 +122,8 @@ func TestView_ContendersReadEndsAndPreemption(t *testing.T) {
 			change: func(p *corev1.Pod) { p.OwnerReferences = daemonSet("apps/v1") },
 			want:   contention.Unit{Grace: 30, End: contention.End{Certainty: contention.Never}},
 		},
-		// A reference to a group that no controller resolves proves nothing: a tenant could write it, and would never be preempted.
+		// A reference to a group that no controller resolves proves nothing: a tenant could write it, and would never
+		// be preempted.
 		"a pod of a DaemonSet of another group": {
 			change: func(p *corev1.Pod) { p.OwnerReferences = daemonSet("evil.example/v1") },
 			want:   contention.Unit{Preemptible: true, Grace: 30},

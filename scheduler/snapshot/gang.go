@@ -25,8 +25,9 @@ const (
 	labelCompletionIndex = "batch.kubernetes.io/job-completion-index"
 )
 
-// mostKinds bounds the kinds of a gang's waiting members: each is compared with every node in every evaluation of the gang, while all other gangs
-// wait. Members with a node each, as Kueue's topology-aware scheduling assigns them, are of a kind each.
+// mostKinds bounds the kinds of a gang's waiting members: each is compared with every node in every evaluation of the
+// gang, while all other gangs wait. Members with a node each, as Kueue's topology-aware scheduling assigns them, are of
+// a kind each.
 const mostKinds = 512
 
 var errKinds = fmt.Errorf(
@@ -92,8 +93,8 @@ func tpuOf(pod *corev1.Pod) string {
 	return cmp.Or(pod.Annotations[topology.AnnotationTPUTopology], pod.Spec.NodeSelector[topology.LabelTPUTopology])
 }
 
-// shape returns the demand of a member and the nodes that are barred for it, and the requested resources that no node offers: a member
-// that runs has what it requests.
+// shape returns the demand of a member and the nodes that are barred for it, and the requested resources that no node
+// offers: a member that runs has what it requests.
 func (v View) shape(m *ranked) (topology.Shape, []string) {
 	pod := m.pod
 	if m.as == runs {
@@ -171,7 +172,8 @@ func barNode(shape *topology.Shape, node, nodes int, rule string) {
 	}
 }
 
-// InRankOrder sorts pods by rank: replicated job, job index, completion index or rank by annotation, name. Indices compare as numbers.
+// InRankOrder sorts pods by rank: replicated job, job index, completion index or rank by annotation, name. Indices
+// compare as numbers.
 func InRankOrder(pods []*corev1.Pod) []*corev1.Pod {
 	ranks := make([]rank, len(pods))
 	for i, pod := range pods {

@@ -13,8 +13,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// A tenant deletes his pod with a grace period of years, or gives it one: it runs on, and does not count as one that leaves free of charge,
-// for whose room others wait.
+// A tenant deletes his pod with a grace period of years, or gives it one: it runs on, and does not count as one that
+// leaves free of charge, for whose room others wait.
 func TestContender_ALongGraceIsNoDeparture(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {

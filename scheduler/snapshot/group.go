@@ -25,8 +25,8 @@ func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Succeeded reports whether the pod has done its work. A pod that ends well while it is being deleted was stopped, as trainings are that save a
-// checkpoint on SIGTERM and exit with 0: its job starts it again.
+// Succeeded reports whether the pod has done its work. A pod that ends well while it is being deleted was stopped, as
+// trainings are that save a checkpoint on SIGTERM and exit with 0: its job starts it again.
 func Succeeded(pod *corev1.Pod) bool { return SucceededIn(pod.Status.Phase, pod) }
 
 // SucceededIn is Succeeded for a pod that was last seen before it reached its final phase.
@@ -43,8 +43,8 @@ func QueuedAt(group *schedulingv1beta1.PodGroup) time.Time {
 	return group.CreationTimestamp.Time
 }
 
-// OrderOf returns the place in the queue of a PodGroup, or of a pod that is in none. The annotations of a pod are ignored: its owner
-// writes them.
+// OrderOf returns the place in the queue of a PodGroup, or of a pod that is in none. The annotations of a pod are
+// ignored: its owner writes them.
 func OrderOf(o metav1.Object, priority int32) contention.Order {
 	since := o.GetCreationTimestamp().Time
 	if group, ok := o.(*schedulingv1beta1.PodGroup); ok {

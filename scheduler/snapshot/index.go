@@ -143,8 +143,8 @@ func (ix *Index) grow(resources []corev1.ResourceName) bool {
 	return grown
 }
 
-// sameTree reports whether the list has the same nodes in the same order with the same level labels as before. It finds out which of
-// them changed: of the others nothing is read but the generation, which no two states of nodes share.
+// sameTree reports whether the list has the same nodes in the same order with the same level labels as before. It finds
+// out which of them changed: of the others nothing is read but the generation, which no two states of nodes share.
 func (ix *Index) sameTree(nodes []fwk.NodeInfo) bool {
 	if len(nodes) != len(ix.slots) {
 		return false

@@ -160,8 +160,8 @@ func TestIndex_OutermostKey(t *testing.T) {
 	}
 }
 
-// Nodes without NVIDIA's label are in the NVLink domain that another label names, unless NVIDIA's discovery is at work among them. Levels
-// that are configured say themselves whether there is a clique.
+// Nodes without NVIDIA's label are in the NVLink domain that another label names, unless NVIDIA's discovery is at work
+// among them. Levels that are configured say themselves whether there is a clique.
 func TestIndex_CliquesOfOtherDialects(t *testing.T) {
 	const domain = "accelerator.topograph.run/domain"
 	nodes := []*corev1.Node{node("a", ""), node("b", ""), node("c", "")}

@@ -14,8 +14,8 @@ import (
 // mostKeyed is the number of retained indices for required keys. Each one holds the fleet once more.
 const mostKeyed = 8
 
-// Indices are the indices of one scheduler: one for gangs that name a known level or none, and one for each of the label keys that
-// were required last and are no level. It is not safe for concurrent use.
+// Indices are the indices of one scheduler: one for gangs that name a known level or none, and one for each of the
+// label keys that were required last and are no level. It is not safe for concurrent use.
 type Indices struct {
 	levels []topology.Level
 	health nodehealth.Rules
@@ -43,7 +43,8 @@ func (x *Indices) Plain(nodes []fwk.NodeInfo, resources []corev1.ResourceName) (
 // do. It is empty if the levels are configured.
 func (x *Indices) Found() string { return x.plain.view.found }
 
-// Known reports whether a level is one of the fleet's own, configured or detected: any other is a node-label key that some gang requires.
+// Known reports whether a level is one of the fleet's own, configured or detected: any other is a node-label key that
+// some gang requires.
 func (x *Indices) Known(level topology.Level) bool {
 	if x.plain.view.Tree == nil {
 		return false
@@ -52,8 +53,8 @@ func (x *Indices) Known(level topology.Level) bool {
 	return known
 }
 
-// View returns the nodes as a gang with the required key sees them: a key that is no known level, and that some node carries, becomes
-// the outermost one.
+// View returns the nodes as a gang with the required key sees them: a key that is no known level, and that some node
+// carries, becomes the outermost one.
 func (x *Indices) View(nodes []fwk.NodeInfo, resources []corev1.ResourceName, required string) (View, error) {
 	if at := slices.IndexFunc(x.keyed, func(k keyed) bool { return k.key == required }); at >= 0 {
 		used := x.keyed[at]

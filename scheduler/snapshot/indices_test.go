@@ -28,7 +28,8 @@ func keyedFleet(nodes, keys int) []fwk.NodeInfo {
 	return fleet
 }
 
-// Whatever keys were required before, a view has the required key as its outermost level, and says the same as one made anew.
+// Whatever keys were required before, a view has the required key as its outermost level, and says the same as one made
+// anew.
 func TestIndices_ViewHasTheRequiredKey(t *testing.T) {
 	fleet, of := keyedFleet(40, 12), snapshot.NewIndices(nil, nodehealth.Rules{})
 	for step := range 60 {
@@ -67,8 +68,8 @@ func BenchmarkIndices_AlternatingKeys(b *testing.B) {
 	}
 }
 
-// A pod may name any number of resources, and what it names is retained for every node: only resources that a node offers, or
-// devices serve, have a column. All others share one, and no node has any of that.
+// A pod may name any number of resources, and what it names is retained for every node: only resources that a node
+// offers, or devices serve, have a column. All others share one, and no node has any of that.
 func TestIndices_ResourcesThatNoNodeOffersShareAColumn(t *testing.T) {
 	nodes := []fwk.NodeInfo{info(node("a", "c1")), info(node("b", "c1"))}
 	x := snapshot.NewIndices(nil, nodehealth.Rules{})

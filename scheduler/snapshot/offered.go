@@ -9,15 +9,15 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Unoffered stands for all resources that no node offers: pods may name any number of them, and a column of each would be retained for
-// every node. A member that requests one of them takes one of it, and no node has any.
+// Unoffered stands for all resources that no node offers: pods may name any number of them, and a column of each would
+// be retained for every node. A member that requests one of them takes one of it, and no node has any.
 const Unoffered corev1.ResourceName = "lockstep.dev/unoffered"
 
 // mostNamed is the number of resources in place of Unoffered that a shortfall names.
 const mostNamed = 8
 
-// Offered returns the resources of those asked for that an index has to count: the ones that it counts already, that some node
-// offers or that served, which may be nil, reports; and Unoffered if there are others.
+// Offered returns the resources of those asked for that an index has to count: the ones that it counts already, that
+// some node offers or that served, which may be nil, reports; and Unoffered if there are others.
 func (x *Indices) Offered(
 	nodes []fwk.NodeInfo, asked []corev1.ResourceName, served func(corev1.ResourceName) bool,
 ) []corev1.ResourceName {
@@ -58,7 +58,8 @@ func (v View) uncounted(asks corev1.ResourceList) []string {
 	return names
 }
 
-// named returns the names of the view's resources as topology speaks of them, with those of a gang in place of Unoffered.
+// named returns the names of the view's resources as topology speaks of them, with those of a gang in place of
+// Unoffered.
 func (v View) named(uncounted []string) []string {
 	names := namesOf(v.resources)
 	at := slices.Index(v.resources, Unoffered)

@@ -23,8 +23,8 @@ func IsElastic(group *schedulingv1beta1.PodGroup) bool {
 // PartName is the name of the unit of a member that the gang of a group can do without.
 func PartName(gang string, pod *corev1.Pod) string { return gang + "/" + pod.Name }
 
-// parts divides the unit of an elastic gang, as contention.Spare says: one of its fewest members, with the rank at which the others meet, and one of each other
-// member.
+// parts divides the unit of an elastic gang, as contention.Spare says: one of its fewest members, with the rank at
+// which the others meet, and one of each other member.
 func (u Unit) parts(resources []corev1.ResourceName) []Unit {
 	if !IsElastic(u.Group) {
 		return []Unit{u}

@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// The fewest members of an elastic gang are its first ranks that stay, wherever they are; each other member is a unit of its own, whose eviction stops all.
+// The fewest members of an elastic gang are its first ranks that stay, wherever they are; each other member is a unit
+// of its own, whose eviction stops all.
 func TestUnit_PartsOfAnElasticGang(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

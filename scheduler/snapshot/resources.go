@@ -28,7 +28,8 @@ func Requests(pod *corev1.Pod) corev1.ResourceList {
 	return list
 }
 
-// asks is Requests without the pod itself. The list may be the pod's own: one container's requests need no sum, and most pods have one.
+// asks is Requests without the pod itself. The list may be the pod's own: one container's requests need no sum, and
+// most pods have one.
 func asks(pod *corev1.Pod) corev1.ResourceList {
 	spec := &pod.Spec
 	if len(spec.Containers) == 1 && len(spec.InitContainers) == 0 && spec.Resources == nil && spec.Overhead == nil {
@@ -71,11 +72,13 @@ func demand(list corev1.ResourceList, resources []corev1.ResourceName) topology.
 	return out
 }
 
-// mostAmount bounds an amount of a resource. It is more than any node has, and the pods of a node can be added up without an overflow.
+// mostAmount bounds an amount of a resource. It is more than any node has, and the pods of a node can be added up
+// without an overflow.
 const mostAmount = 1 << 52
 
-// AmountOf returns a quantity in the units of capacities: thousandths of a processor, and whole units of all else, from 0 to 2^52. The API server admits
-// 18446744073709551 processors, which are -616 thousandths in 64 bits, and the sums of containers may have more than 64 bits.
+// AmountOf returns a quantity in the units of capacities: thousandths of a processor, and whole units of all else, from
+// 0 to 2^52. The API server admits 18446744073709551 processors, which are -616 thousandths in 64 bits, and the sums of
+// containers may have more than 64 bits.
 func AmountOf(name corev1.ResourceName, quantity apiresource.Quantity) int64 {
 	scale, most := apiresource.Scale(0), int64(mostAmount)
 	if name == corev1.ResourceCPU {

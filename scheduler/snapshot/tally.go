@@ -41,7 +41,8 @@ func saysOf(pod *corev1.Pod) says {
 type tally struct {
 	// stay counts those that are not being deleted.
 	stay int
-	// started is the start of the first of them, grace the longest, deleted the last end, classes are their PriorityClasses.
+	// started is the start of the first of them, grace the longest, deleted the last end, classes are their
+	// PriorityClasses.
 	started        time.Time
 	grace, deleted int64
 	classes        []string

@@ -16,7 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Unit runs and leaves together: a whole gang, or a pod that is in none. See Draining and Leftover for those without pods.
+// Unit runs and leaves together: a whole gang, or a pod that is in none. See Draining and Leftover for those without
+// pods.
 type Unit struct {
 	// Name is namespace/name of the PodGroup, or of the pod with a slash after it; that of a part is PartName.
 	Name string
@@ -41,16 +42,16 @@ type Unit struct {
 	whole *Unit
 }
 
-// Draining returns a ComputeDomain without users on these nodes. It is taken off them by itself, at about that time; until then
-// no other ComputeDomain can be used there. Its departure costs nothing and needs no request.
+// Draining returns a ComputeDomain without users on these nodes. It is taken off them by itself, at about that time;
+// until then no other ComputeDomain can be used there. Its departure costs nothing and needs no request.
 func Draining(domain types.UID, until time.Time, holds []topology.Held) Unit {
 	return Unit{
 		Name: "ComputeDomain " + string(domain), Domain: domain, until: until, Holds: holds, Priority: math.MinInt32,
 	}
 }
 
-// Leftover returns claims whose pods are gone, with the devices that they still have on these nodes. They are given back without a
-// request, at about that time.
+// Leftover returns claims whose pods are gone, with the devices that they still have on these nodes. They are given
+// back without a request, at about that time.
 func Leftover(claims []types.UID, until time.Time, holds []topology.Held) Unit {
 	return Unit{
 		Name:     "the release of claims whose pods are gone",
@@ -81,9 +82,9 @@ func (u Unit) Part(pods []*corev1.Pod) Unit {
 // Leaving reports whether all of the unit is on its way out.
 func (u Unit) Leaving() bool { return u.sum().stay == 0 }
 
-// Returns reports whether the unit returns to its nodes at once when it is ended, so that its departure makes no room: a pod of a
-// DaemonSet, or one that its kubelet has from a file. A gang does not: its pods wait for their turn again, and a tenant
-// may have all of them name a DaemonSet of his own.
+// Returns reports whether the unit returns to its nodes at once when it is ended, so that its departure makes no room:
+// a pod of a DaemonSet, or one that its kubelet has from a file. A gang does not: its pods wait for their turn again,
+// and a tenant may have all of them name a DaemonSet of his own.
 //
 // The pod itself names its DaemonSet, and a tenant that could do so for any pod would never be preempted. A reference
 // with an API group is verified by others: the garbage collector deletes pods of a DaemonSet that does not exist, and
@@ -163,8 +164,8 @@ func instant(text string) time.Time {
 	return at
 }
 
-// End returns the expected end of the unit; zero if unknown. The deadline of a pod begins when its kubelet starts it, which may
-// be long after it was created: until that is reported the end is unknown.
+// End returns the expected end of the unit; zero if unknown. The deadline of a pod begins when its kubelet starts it,
+// which may be long after it was created: until that is reported the end is unknown.
 func (u Unit) End() time.Time {
 	if len(u.Pods) == 0 {
 		return u.until

@@ -22,6 +22,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler"
@@ -208,6 +209,7 @@ func newGrouper(
 		Factory:  config.InformerFactory,
 		Ended:    ended,
 		Recorder: config.EventBroadcaster.NewRecorder("lockstep-scheduler"),
+		Clock:    clock.RealClock{},
 	}, marks, leads)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to group marked pods: %w", err)

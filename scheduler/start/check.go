@@ -16,7 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/gangplacement"
 )
 
-// ConfigError is returned by the command if its configuration file cannot be used. Its text names the file and the field.
+// ConfigError is returned by the command if its configuration file cannot be used. Its text names the file and the
+// field.
 type ConfigError struct {
 	// File is the file's name.
 	File string

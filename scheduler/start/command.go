@@ -73,8 +73,8 @@ func Command(ctx context.Context) (*cobra.Command, func()) {
 	return command, run.clean
 }
 
-// ExitCode is the process's exit code for the command's error: 2 for a cluster or a configuration that cannot be used, 1
-// for any other. The error is printed as one line.
+// ExitCode is the process's exit code for the command's error: 2 for a cluster or a configuration that cannot be used,
+// 1 for any other. The error is printed as one line.
 func ExitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0

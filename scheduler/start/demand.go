@@ -43,7 +43,8 @@ func demandOf(profiles []schedulerconfig.KubeSchedulerProfile) (configuration.De
 	return configuration.Demand{Mode: configuration.DemandPods}, nil
 }
 
-// report has gangs that wait reported to node autoscalers: by the scheduler's own words, and by the Requester that is returned, nil for none.
+// report has gangs that wait reported to node autoscalers: by the scheduler's own words, and by the Requester that is
+// returned, nil for none.
 func report(
 	of configuration.Demand,
 	config *serverconfig.CompletedConfig,

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// leading knows whether this process leads. kube-scheduler reports it to nothing but its own loop, so it is read where it is decided: in the writes of
-// the lease.
+// leading knows whether this process leads. kube-scheduler reports it to nothing but its own loop, so it is read where
+// it is decided: in the writes of the lease.
 type leading struct{ leads atomic.Bool }
 
 // follow watches the lease of an election. A scheduler without one leads from the start.
@@ -38,7 +38,8 @@ func (f *followedLock) Update(ctx context.Context, record resourcelock.LeaderEle
 	return f.noted(record, f.Interface.Update(ctx, record))
 }
 
-// noted follows a write that succeeded. One that failed changes nothing: the process leads until its lease is over, and then it ends.
+// noted follows a write that succeeded. One that failed changes nothing: the process leads until its lease is over, and
+// then it ends.
 func (f *followedLock) noted(record resourcelock.LeaderElectionRecord, err error) error {
 	if err == nil {
 		f.leading.leads.Store(record.HolderIdentity == f.Identity())

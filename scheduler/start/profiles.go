@@ -5,9 +5,10 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
-// merged returns the profiles without those that differ from an earlier one by their name only, and for each of these names the name of the earlier
-// profile. Pods that give such a name are decoded with the earlier one: plugins have state, and of one profile there is one queue, one view of the
-// fleet and one set of reservations, whatever the names by which pods know it.
+// merged returns the profiles without those that differ from an earlier one by their name only, and for each of these
+// names the name of the earlier profile. Pods that give such a name are decoded with the earlier one: plugins have
+// state, and of one profile there is one queue, one view of the fleet and one set of reservations, whatever the names
+// by which pods know it.
 func merged(
 	profiles []schedulerconfig.KubeSchedulerProfile,
 ) (kept []schedulerconfig.KubeSchedulerProfile, aliases map[string]string) {

@@ -41,8 +41,8 @@ type Keeper struct {
 	since   time.Time
 }
 
-// Load restores the state of the last scheduler, once. A scheduler that stands by must not call it before it schedules: the state would
-// be that of another time. A state that cannot be read is logged, and the scheduler starts without.
+// Load restores the state of the last scheduler, once. A scheduler that stands by must not call it before it schedules:
+// the state would be that of another time. A state that cannot be read is logged, and the scheduler starts without.
 func (k *Keeper) Load(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

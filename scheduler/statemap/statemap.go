@@ -31,7 +31,8 @@ type Map struct {
 	Namespace, Name string
 }
 
-// Read reads the state. It reports whether there is one: a ConfigMap that does not exist, or is as it was installed, has none.
+// Read reads the state. It reports whether there is one: a ConfigMap that does not exist, or is as it was installed,
+// has none.
 func (m Map) Read(ctx context.Context, into any) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// A later gang is evaluated whose best place is in the place of the head, after one pod of the fleet was replaced by another. Twelve
-// pods run on each node; gangs of 64 have known ends, every fourth has none.
+// A later gang is evaluated whose best place is in the place of the head, after one pod of the fleet was replaced by
+// another. Twelve pods run on each node; gangs of 64 have known ends, every fourth has none.
 func BenchmarkQueue_TouchesTheHeadsPlace(b *testing.B) {
 	for _, nodes := range []int{1_000, 4_000, 10_000, 16_000} {
 		b.Run(fmt.Sprint(nodes, "nodes"), func(b *testing.B) { benchmarkTouch(b, nodes) })

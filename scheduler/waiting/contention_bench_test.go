@@ -24,8 +24,9 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// arena is 64 nodes of eight GPUs under a stream of pods and gangs of one GPU, always 1.3 times as many as there is room for. A job
-// runs four to eight seconds; pods have a deadline of twelve, and running gangs report that they end by then, as their trainers do.
+// arena is 64 nodes of eight GPUs under a stream of pods and gangs of one GPU, always 1.3 times as many as there is
+// room for. A job runs four to eight seconds; pods have a deadline of twelve, and running gangs report that they end by
+// then, as their trainers do.
 type arena struct {
 	*schedulertest.Cluster
 	random *rand.Rand

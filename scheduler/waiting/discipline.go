@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// SetDiscipline sets the discipline of the pods of a profile. The first one is also that of entities of no profile. It is called while the
-// plugins are made.
+// SetDiscipline sets the discipline of the pods of a profile. The first one is also that of entities of no profile. It
+// is called while the plugins are made.
 func (q *Queue) SetDiscipline(profile string, d contention.Discipline) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,7 +34,8 @@ func (q *Queue) discipline(pod *corev1.Pod) *contention.Discipline {
 	return nil
 }
 
-// DueOf returns when an entity is due that entered the scheduling queue since the same instant; the zero time for another one.
+// DueOf returns when an entity is due that entered the scheduling queue since the same instant; the zero time for
+// another one.
 func (q *Queue) DueOf(id contention.ID, since time.Time) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,8 +65,9 @@ func (q *Queue) orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) cont
 	return e.Order
 }
 
-// anticipated returns the run time that will be predicted of an entity which has not been evaluated yet, 0 for none. It takes all members to ask
-// for as many accelerators as the pod, and devices are not counted: the order is that of the evaluation from then on.
+// anticipated returns the run time that will be predicted of an entity which has not been evaluated yet, 0 for none. It
+// takes all members to ask for as many accelerators as the pod, and devices are not counted: the order is that of the
+// evaluation from then on.
 func (q *Queue) anticipated(id contention.ID, group *schedulingv1beta1.PodGroup, pod *corev1.Pod) int64 {
 	if q.learner == nil || q.reader == nil || pod == nil || pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
 		return 0

@@ -68,7 +68,8 @@ func (q *Queue) unitOf(pod *corev1.Pod) *contention.Unit {
 	return q.seen.units.Get(IDOfPod(pod))
 }
 
-// partOf returns the unit that a pod is, or in which it is: a member that an elastic gang can do without is a unit of its own.
+// partOf returns the unit that a pod is, or in which it is: a member that an elastic gang can do without is a unit of
+// its own.
 func (q *Queue) partOf(pod *corev1.Pod) *contention.Unit {
 	if group, ok := snapshot.GroupOf(pod); ok && q.seen.units != nil {
 		if u := q.seen.units.Get(contention.ID(snapshot.PartName(string(IDOf(group)), pod))); u != nil {
@@ -94,7 +95,8 @@ func (q *Queue) EndChanged(gang types.NamespacedName) {
 	}
 }
 
-// SweepChanged reports that a gang is a trial of another sweep than before, or has another limit: others may have their turn now.
+// SweepChanged reports that a gang is a trial of another sweep than before, or has another limit: others may have their
+// turn now.
 func (q *Queue) SweepChanged(gang types.NamespacedName, before, after contention.Sweep) {
 	q.mu.Lock()
 	q.events++
@@ -115,8 +117,8 @@ func (q *Queue) Taken(node string) {
 	q.taken(q.numbers([]string{node}))
 }
 
-// taken reports to the machine that there is less on nodes. Pods of other schedulers are bound all the time: those that concern neither a
-// lease nor a decision change neither.
+// taken reports to the machine that there is less on nodes. Pods of other schedulers are bound all the time: those that
+// concern neither a lease nor a decision change neither.
 func (q *Queue) taken(nodes []int) {
 	leases := q.machine.Leases()
 	if len(leases) > 0 {
@@ -173,12 +175,12 @@ type eviction struct {
 	leaving *contention.Unit
 }
 
-// longestEviction is the time for which an eviction may be under way before the view shows it. After that it is taken to
-// have failed.
+// longestEviction is the time for which an eviction may be under way before the view shows it. After that it is taken
+// to have failed.
 const longestEviction = 30 * time.Second
 
-// Evicting reports that the eviction of units has begun: they leave, though the view does not show it yet. A unit that leaves when its
-// grace is over does not end early then.
+// Evicting reports that the eviction of units has begun: they leave, though the view does not show it yet. A unit that
+// leaves when its grace is over does not end early then.
 func (q *Queue) Evicting(units []contention.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -44,8 +44,8 @@ func evicts(out waiting.Outcome, victim contention.ID) bool {
 	)
 }
 
-// A unit that passed a lease is evicted for its owner, and the lease does not change. The state is written for the eviction: a new
-// leader must not evict the unit a second time on the day.
+// A unit that passed a lease is evicted for its owner, and the lease does not change. The state is written for the
+// eviction: a new leader must not evict the unit a second time on the day.
 func TestQueue_EvictionIsAChangeOfTheState(t *testing.T) {
 	const insists = int32(1_000_000) // lower ones have a price, and do not evict who passed
 	f := newStill(t, 2)

@@ -119,7 +119,8 @@ func TestFailover_ReservedPlaceSurvives(t *testing.T) {
 	}
 }
 
-// leasing returns a cluster of four nodes, three of them used for an hour, and a gang that waits for all four. Its lease has been written.
+// leasing returns a cluster of four nodes, three of them used for an hour, and a gang that waits for all four. Its
+// lease has been written.
 func leasing(t *testing.T) (c *schedulertest.Cluster, large []*corev1.Pod, why string) {
 	t.Helper()
 	objects := schedulertest.Objects(schedulertest.Cliques(1, 4)...)

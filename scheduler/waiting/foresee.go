@@ -44,7 +44,8 @@ func (q *Queue) sight(x *Question, snap *contention.Snapshot) runtimes.Sight {
 	return out
 }
 
-// Foreseen returns the forecast of the start of an entity that waits; false without one, or if its last instant has passed.
+// Foreseen returns the forecast of the start of an entity that waits; false without one, or if its last instant has
+// passed.
 func (q *Queue) Foreseen(id contention.ID) (runtimes.Foreseen, bool) {
 	told, ok := q.learns().Foreseen(id)
 	return told, ok && told.At+told.High > q.now()

@@ -28,8 +28,9 @@ type leftover struct {
 // Clone returns the guard itself: nothing changes it.
 func (g *Guard) Clone() fwk.StateData { return g }
 
-// Single returns a question of a pod that is in no gang for Guard. It is nil for pods that ignore leases: those of DaemonSets that request no
-// accelerators. Agents have to run on every node; with accelerators any tenant could take all that is leased.
+// Single returns a question of a pod that is in no gang for Guard. It is nil for pods that ignore leases: those of
+// DaemonSets that request no accelerators. Agents have to run on every node; with accelerators any tenant could take
+// all that is leased.
 func (r *Reader) Single(pod *corev1.Pod, nodes []fwk.NodeInfo) (*Question, error) {
 	alone := []*corev1.Pod{pod}
 	accelerators := snapshot.Accelerators(alone, r.Accelerators)

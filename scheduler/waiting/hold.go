@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// lateGrace is the duration of the leases on places of late members: an MPI launcher is created when its workers are ready,
-	// which takes as long as their images are pulled.
+	// lateGrace is the duration of the leases on places of late members: an MPI launcher is created when its workers
+	// are ready, which takes as long as their images are pulled.
 	lateGrace = time.Hour
 	// startGrace is the duration of the leases on places of a start that was cut off.
 	startGrace = 5 * time.Minute
@@ -26,8 +26,9 @@ func (q *Queue) HoldLate(x *Question, placed contention.Placed) {
 	q.Hold(x, contention.LateMember, late, lateGrace)
 }
 
-// HoldMissing leases places for the members that a running gang lacks: late ones, and those of a start that was cut off. The question
-// names the latter as waiting members. It returns why there is no place, nil if there is one or no member is missing.
+// HoldMissing leases places for the members that a running gang lacks: late ones, and those of a start that was cut
+// off. The question names the latter as waiting members. It returns why there is no place, nil if there is one or no
+// member is missing.
 func (q *Queue) HoldMissing(x *Question) *contention.Refusal {
 	missing := func(m topology.Member) bool { return !m.Placed }
 	if !slices.ContainsFunc(x.Choices[0].Gang.Members, missing) {

@@ -53,7 +53,8 @@ func (l labels) add(key string) {
 	}
 }
 
-// Matters reports whether a change of a node's labels can matter to an entity that waits: one of them was asked for, or makes a level.
+// Matters reports whether a change of a node's labels can matter to an entity that waits: one of them was asked for, or
+// makes a level.
 func (q *Queue) Matters(before, after *corev1.Node) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// mostDeparted is the number of remembered pods that left. More are forgotten: then the fleet changes so much that the next question
-// follows soon anyway.
+// mostDeparted is the number of remembered pods that left. More are forgotten: then the fleet changes so much that the
+// next question follows soon anyway.
 const mostDeparted = 100_000
 
 // departed are pods that left, and their nodes, until the scheduler's snapshot shows it: the queue may learn of it long

@@ -42,7 +42,8 @@ func TestReservation_EndlessJobStopsNoShortOnes(t *testing.T) {
 	c.WaitBound(t, large)
 }
 
-// The pods of the first gang are deleted, as by a controller that suspends its job; its PodGroup stays. Its place is for others then.
+// The pods of the first gang are deleted, as by a controller that suspends its job; its PodGroup stays. Its place is
+// for others then.
 func TestReservation_EndsWithTheMembers(t *testing.T) {
 	t.Parallel()
 	c, _, large := fullClique(t)
@@ -82,7 +83,8 @@ func TestReservation_EndsWithTheSurplus(t *testing.T) {
 	c.WaitBound(t, waits)
 }
 
-// A pod that another scheduler has bound takes a part of a leased node. The lease moves to a place that its owner can have.
+// A pod that another scheduler has bound takes a part of a leased node. The lease moves to a place that its owner can
+// have.
 //
 //	n0: busy for an hour   n1: busy for two hours   n2: free   head: two nodes
 func TestReservation_MovesWhenAnotherSchedulerBinds(t *testing.T) {
@@ -200,8 +202,8 @@ func TestReservation_IsNotPassed(t *testing.T) {
 	}
 }
 
-// A busy node of the place is not ready for a second and a half. The place is the head's before and after: a later gang does not
-// take the node that is free.
+// A busy node of the place is not ready for a second and a half. The place is the head's before and after: a later gang
+// does not take the node that is free.
 func TestReservation_OutlivesAFlappingNode(t *testing.T) {
 	t.Parallel()
 	c, runs, large := fullClique(t)
@@ -253,8 +255,8 @@ func newFast(ctx context.Context) *fast {
 	return f
 }
 
-// A node is lost, and its gang is evicted to start again elsewhere. Its job gives up; the PodGroup stays. After the grace, minutes
-// that are seconds here, the place is free for others.
+// A node is lost, and its gang is evicted to start again elsewhere. Its job gives up; the PodGroup stays. After the
+// grace, minutes that are seconds here, the place is free for others.
 func TestReservation_OfAMoveExpires(t *testing.T) {
 	t.Parallel()
 	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2", "c0-n3")

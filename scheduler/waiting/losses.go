@@ -34,8 +34,8 @@ func (q *Queue) reads() *Reader {
 	return q.reader
 }
 
-// LostWork returns the accelerator-seconds that are lost if these pods leave now, and their gangs with them, as contention.Unit has it. All of a
-// gang's pods have to be among them.
+// LostWork returns the accelerator-seconds that are lost if these pods leave now, and their gangs with them, as
+// contention.Unit has it. All of a gang's pods have to be among them.
 func (q *Queue) LostWork(pods []*corev1.Pod) int64 {
 	r := q.reads()
 	if r == nil || !slices.ContainsFunc(pods, r.mayHold) {

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// halfGrace is the duration of the leases on places of lost members while other members hold theirs: all of these idle until the gang is
-	// whole.
+	// halfGrace is the duration of the leases on places of lost members while other members hold theirs: all of these
+	// idle until the gang is whole.
 	halfGrace = 5 * time.Minute
-	// goneGrace is their duration once no member is left and one has failed: the job's policy starts all of them again within seconds, or never.
+	// goneGrace is their duration once no member is left and one has failed: the job's policy starts all of them again
+	// within seconds, or never.
 	goneGrace = time.Minute
 	// unclearGrace is the same if it is not known yet whether one has failed.
 	unclearGrace = 2 * time.Second
@@ -88,7 +89,8 @@ func (p *place) leave(pod *corev1.Pod, now time.Time) {
 	p.kept = p.kept.Add(m.left, m.used)
 }
 
-// wasWhole reports whether the gang of a pod has been whole: its group says so, or, if that was not written yet, the last snapshot.
+// wasWhole reports whether the gang of a pod has been whole: its group says so, or, if that was not written yet, the
+// last snapshot.
 func (q *Queue) wasWhole(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
 	if meta.IsStatusConditionTrue(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled) {
 		return true
@@ -156,8 +158,8 @@ func (q *Queue) Finished(pod *corev1.Pod) {
 	q.remindIfCandidates()
 }
 
-// NoReturn ends the lease of a gang whose job has ended: on places of lost or late members, of a start that was cut off, or of a move. What its waiting
-// pods have leased ends with them.
+// NoReturn ends the lease of a gang whose job has ended: on places of lost or late members, of a start that was cut
+// off, or of a move. What its waiting pods have leased ends with them.
 func (q *Queue) NoReturn(gang types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

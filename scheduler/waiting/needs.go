@@ -55,7 +55,8 @@ func (q *Queue) Wrong(group *schedulingv1beta1.PodGroup) {
 	q.waker.evaluated(e.ID)
 }
 
-// PreemptionRefused reports whether the framework's filters refused the place of an entity's victims: in-tree preemption asks them about each.
+// PreemptionRefused reports whether the framework's filters refused the place of an entity's victims: in-tree
+// preemption asks them about each.
 func (q *Queue) PreemptionRefused(id contention.ID) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,12 +81,12 @@ func (q *Queue) Call(id contention.ID) {
 	q.wakeAll([]contention.ID{id})
 }
 
-// moveGrace is the duration of the lease on the place to which a gang moves: its survivors have to leave, and its job makes
-// new members.
+// moveGrace is the duration of the lease on the place to which a gang moves: its survivors have to leave, and its job
+// makes new members.
 const moveGrace = 5 * time.Minute
 
-// Move leases a place where a gang that lost members, and that has no room for them near the others, can start again as a whole. It is
-// false if the gang has lost none that it needs, or fits nowhere.
+// Move leases a place where a gang that lost members, and that has no room for them near the others, can start again as
+// a whole. It is false if the gang has lost none that it needs, or fits nowhere.
 func (q *Queue) Move(x *Question) (topology.Placement, bool) {
 	if len(x.Running) == 0 || x.Needed() <= 0 || snapshot.Final(x.Group) {
 		return topology.Placement{}, false

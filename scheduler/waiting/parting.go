@@ -11,8 +11,8 @@ import (
 // meanwhile. So candidates are woken when no unit has left only a part of its nodes, or a while after it left the
 // first: one may lose a member and run on.
 
-// longestParting is the time after which a unit that left some of its nodes is expected to have left the others: as long as related
-// events may take.
+// longestParting is the time after which a unit that left some of its nodes is expected to have left the others: as
+// long as related events may take.
 const longestParting = settle
 
 // partings are since when units have left some of their nodes, but not all.

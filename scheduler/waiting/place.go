@@ -15,7 +15,8 @@ import (
 // place is a leased place by node name, and the question of its owner.
 type place struct {
 	members []memberPlace
-	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its job.
+	// failed says that the owner has lost a member by a failure or an eviction; not all are being taken away by its
+	// job.
 	failed bool
 	// lost lists the members that have left their places, kept is their sum.
 	lost map[types.UID]Loss

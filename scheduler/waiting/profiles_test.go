@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// Two profiles of one process wait in one queue, in order, but each reads the fleet by its own arguments: the second profile knows no
-// cliques.
+// Two profiles of one process wait in one queue, in order, but each reads the fleet by its own arguments: the second
+// profile knows no cliques.
 func TestReservation_HoldsAcrossProfiles(t *testing.T) {
 	t.Parallel()
 	config := schedulertest.Config(t)

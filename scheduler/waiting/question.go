@@ -62,7 +62,8 @@ func IDOfPod(pod *corev1.Pod) contention.ID {
 // IDOfSingle returns the ID of a pod of this name that is in no gang.
 func IDOfSingle(pod types.NamespacedName) contention.ID { return contention.ID(pod.String() + "/") }
 
-// NameOf returns the namespace and name of an entity, and whether it is a single pod. Of a part of an elastic gang, it is the gang.
+// NameOf returns the namespace and name of an entity, and whether it is a single pod. Of a part of an elastic gang, it
+// is the gang.
 func NameOf(id contention.ID) (name types.NamespacedName, single bool) {
 	namespace, rest, _ := strings.Cut(string(id), "/")
 	name.Namespace = namespace
@@ -157,9 +158,9 @@ func (q *Queue) question(x *Question, gang topology.Gang) string {
 	return q.atlas.demands.question(x.Choices[0], q.lasting(x.View.Tree, gang))
 }
 
-// lasting returns the gang with the bars that last: a node that is away is away for all. With its bar in the sum, those that are
-// evaluated before it leaves and those that are evaluated later would stand in classes of their own, though they ask the same. Of such a
-// node, it counts which gang may use it nevertheless.
+// lasting returns the gang with the bars that last: a node that is away is away for all. With its bar in the sum, those
+// that are evaluated before it leaves and those that are evaluated later would stand in classes of their own, though
+// they ask the same. Of such a node, it counts which gang may use it nevertheless.
 func (q *Queue) lasting(tree *topology.Tree, gang topology.Gang) topology.Gang {
 	if len(q.missing) == 0 {
 		return gang
@@ -234,8 +235,8 @@ func (x *Question) snapshot(fleet Fleet, now time.Time) contention.Snapshot {
 // choices is the Placer of a question with several answers: devices that all members share are in one place or another.
 type choices struct{ all []devices.Asked }
 
-// mostTried is the largest number of choices with room enough that are tried in one evaluation: of a gang that no one node may hold, each node
-// with devices of its own is one.
+// mostTried is the largest number of choices with room enough that are tried in one evaluation: of a gang that no one
+// node may hold, each node with devices of its own is one.
 const mostTried = 128
 
 // Place places the gang with the first choice that holds it.

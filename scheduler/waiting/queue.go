@@ -45,7 +45,8 @@ type Queue struct {
 	evicted map[contention.ID]*eviction
 	// version is that of the readings of units.
 	version int
-	// refusedPreemptions are the entities whose victims would not make room, as the filters say. They choose none until something changes.
+	// refusedPreemptions are the entities whose victims would not make room, as the filters say. They choose none until
+	// something changes.
 	refusedPreemptions map[contention.ID]bool
 	// missing are the nodes that cannot be used for a while, and since when.
 	missing map[string]int64
@@ -56,7 +57,8 @@ type Queue struct {
 	// events counts the events of the fleet and of the queue, news is the time of the last event of the fleet.
 	events int
 	news   time.Time
-	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on guesses.
+	// reserved are the instants that were first reported for the leases of waiting entities; zero if they rested on
+	// guesses.
 	reserved map[contention.ID]time.Time
 	// disciplines are those of the profiles, by their names.
 	disciplines map[string]contention.Discipline
@@ -104,8 +106,8 @@ type Outcome struct {
 	Deferred bool
 }
 
-// Turn evaluates an entity. An entity that is placed has to be reported by Started before the next Turn; else it is taken to have been
-// refused, and leaves the queue.
+// Turn evaluates an entity. An entity that is placed has to be reported by Started before the next Turn; else it is
+// taken to have been refused, and leaves the queue.
 func (q *Queue) Turn(x *Question) Outcome {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -310,7 +312,8 @@ func (q *Queue) Remove(id contention.ID) {
 	q.remindIfCandidates()
 }
 
-// PodGone drops a pod that is deleted and in no gang, and its predicted run time. Another pod of its name may continue with its place.
+// PodGone drops a pod that is deleted and in no gang, and its predicted run time. Another pod of its name may continue
+// with its place.
 func (q *Queue) PodGone(id contention.ID) {
 	q.Remove(id)
 	q.mu.Lock()
@@ -328,8 +331,8 @@ func (q *Queue) Forget(id contention.ID) {
 	q.Revoke(id, contention.WhyGone)
 }
 
-// RevokeUnless ends the leases of owners that may not use one. A scheduler that takes over reads leases that are some seconds old: owners may have started,
-// or been deleted, since.
+// RevokeUnless ends the leases of owners that may not use one. A scheduler that takes over reads leases that are some
+// seconds old: owners may have started, or been deleted, since.
 func (q *Queue) RevokeUnless(mayUse func(owner contention.ID) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -142,8 +142,8 @@ func TestQueue_StateSurvivesJSON(t *testing.T) {
 	}
 }
 
-// A scheduler that begins may have asked for a pod before it reads the state of the last one: the pod has its place once,
-// and gangs have the places that were stored.
+// A scheduler that begins may have asked for a pod before it reads the state of the last one: the pod has its place
+// once, and gangs have the places that were stored.
 func TestQueue_RestoresBesideWhatWasAskedSince(t *testing.T) {
 	f := newFleet(t, 4, 4)
 	f.runs("runs", "8", time.Hour, 0, 1, 2, 3)
@@ -238,8 +238,8 @@ func TestQueue_PredictsAnewForAPodOfTheSameName(t *testing.T) {
 	}
 }
 
-// A gang that the framework refuses in its leased place is not in the machine: the instant that was reported for it is forgotten with it
-// all the same. Another gang of its name has none.
+// A gang that the framework refuses in its leased place is not in the machine: the instant that was reported for it is
+// forgotten with it all the same. Another gang of its name has none.
 func TestQueue_ForgetsTheReportOfARefusedGang(t *testing.T) {
 	f, _ := busy(t)
 	f.nodes = newFleet(t, 4, 4).nodes // what ran has ended

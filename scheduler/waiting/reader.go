@@ -22,7 +22,8 @@ import (
 // ErrRequest indicates that a gang's request cannot be read; the message names the fault.
 var ErrRequest = errors.New("request")
 
-// Reader reads gangs and the fleet as questions. It is not safe for concurrent use: the scheduling loop is its only caller.
+// Reader reads gangs and the fleet as questions. It is not safe for concurrent use: the scheduling loop is its only
+// caller.
 type Reader struct {
 	Indices *snapshot.Indices
 	// Accelerators are the resources that count as accelerators.
@@ -58,7 +59,8 @@ type Asked struct {
 	Now    time.Time
 }
 
-// View brings the right index up to date: a required key that is no known level has one of its own. Accelerators are always counted.
+// View brings the right index up to date: a required key that is no known level has one of its own. Accelerators are
+// always counted.
 func (r *Reader) View(a Asked) (snapshot.View, error) {
 	pods, required := a.Waiting, ""
 	if a.Group != nil {

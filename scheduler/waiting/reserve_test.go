@@ -16,8 +16,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// fullClique is a clique of four nodes, with gangs of one that run on the last three for an hour, and a large gang that waits for
-// all.
+// fullClique is a clique of four nodes, with gangs of one that run on the last three for an hour, and a large gang that
+// waits for all.
 func fullClique(t *testing.T) (c *schedulertest.Cluster, runs [][]*corev1.Pod, large []*corev1.Pod) {
 	t.Helper()
 	objects := schedulertest.Objects(schedulertest.Cliques(1, 4)...)

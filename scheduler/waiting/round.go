@@ -6,9 +6,10 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// A round of the machine needs one snapshot, and the framework has one in each cycle. So the first candidate is called into the
-// scheduling queue, and the others are evaluated in its cycle, in order. An attempt of the framework costs more than an evaluation, and
-// most candidates do not start: only those that do, or for which units leave, have a cycle of their own.
+// A round of the machine needs one snapshot, and the framework has one in each cycle. So the first candidate is called
+// into the scheduling queue, and the others are evaluated in its cycle, in order. An attempt of the framework costs
+// more than an evaluation, and most candidates do not start: only those that do, or for which units leave, have a cycle
+// of their own.
 
 // decided is the decision about an entity in the cycle of another one, for its own cycle.
 type decided struct {
@@ -20,9 +21,10 @@ type decided struct {
 	events int
 }
 
-// Following returns the entity that has to be evaluated next if that is possible in the cycle of another one; before is the place of the
-// other one if that is evaluated itself when all before it are, else nil. It is not possible for single pods, whose nodes the framework
-// chooses, for an entity on its way into the scheduling queue, and as long as an earlier one is.
+// Following returns the entity that has to be evaluated next if that is possible in the cycle of another one; before is
+// the place of the other one if that is evaluated itself when all before it are, else nil. It is not possible for
+// single pods, whose nodes the framework chooses, for an entity on its way into the scheduling queue, and as long as an
+// earlier one is.
 func (q *Queue) Following(before *contention.Order) (contention.ID, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,8 +55,9 @@ func (q *Queue) Following(before *contention.Order) (contention.ID, bool) {
 	return id, true
 }
 
-// Consider evaluates an entity that Following named. It is false if the entity has to have a cycle of its own, since it starts or units
-// have to leave for it: it is called, and Turn returns the outcome there unless something happens before.
+// Consider evaluates an entity that Following named. It is false if the entity has to have a cycle of its own, since it
+// starts or units have to leave for it: it is called, and Turn returns the outcome there unless something happens
+// before.
 func (q *Queue) Consider(x *Question) (Outcome, bool) {
 	q.mu.Lock()
 	now := q.clock.Clock.Now()

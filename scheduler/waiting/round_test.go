@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// An entity that starts has a cycle of its own, with the outcome that it had in the cycle of another one. Until then no other one is
-// evaluated.
+// An entity that starts has a cycle of its own, with the outcome that it had in the cycle of another one. Until then no
+// other one is evaluated.
 func TestQueue_OneThatStartsHasItsOwnCycle(t *testing.T) {
 	s := newScheduler(t)
 	s.turn(t, "large", 8, 3)
@@ -100,8 +100,9 @@ func TestQueue_ForeignPodsElsewhereDelayNoEntity(t *testing.T) {
 	}
 }
 
-// The scheduling queue orders those that enter it at one instant by when they are due, before any of them was evaluated: of two gangs of
-// the same age the one that runs for an hour is due three minutes later, and the one without an end as if it ran a day.
+// The scheduling queue orders those that enter it at one instant by when they are due, before any of them was
+// evaluated: of two gangs of the same age the one that runs for an hour is due three minutes later, and the one without
+// an end as if it ran a day.
 func TestQueue_DueOfThoseThatEnter(t *testing.T) {
 	s := newScheduler(t)
 	s.SetDiscipline("any", contention.Promise())

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// Alike reports whether pods that ask for the same resources of the same nodes as this one fit or do not fit alike: whether nothing
-// else about it decides where it may run. Volumes, ports and rules between pods do.
+// Alike reports whether pods that ask for the same resources of the same nodes as this one fit or do not fit alike:
+// whether nothing else about it decides where it may run. Volumes, ports and rules between pods do.
 func Alike(pod *corev1.Pod) bool {
 	spec := &pod.Spec
 	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {

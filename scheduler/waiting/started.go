@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// Started reports that members of the gang, or the pod, got these nodes. It returns the instant that was first reported for its
-// lease, and whether it had one.
+// Started reports that members of the gang, or the pod, got these nodes. It returns the instant that was first reported
+// for its lease, and whether it had one.
 func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, leased bool) {
 	q.mu.Lock()
 	q.events++
@@ -40,7 +40,8 @@ func (q *Queue) Started(id contention.ID, nodes []string) (expected time.Time, l
 	return expected, leased
 }
 
-// begin notes that the entity that was placed has started. Its members that did not start with the others wait in its place.
+// begin notes that the entity that was placed has started. Its members that did not start with the others wait in its
+// place.
 func (q *Queue) begin() {
 	now := q.clock.Clock.Now()
 	placed, x := q.placed, q.asked

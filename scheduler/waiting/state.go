@@ -92,7 +92,8 @@ func (q *Queue) Restore(s State) {
 	}
 }
 
-// Changes counts the changes to leases, and the evictions, since the beginning: a state is worth writing if it has changed.
+// Changes counts the changes to leases, and the evictions, since the beginning: a state is worth writing if it has
+// changed.
 func (q *Queue) Changes() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,8 +16,8 @@ const (
 	storeAge = time.Minute
 )
 
-// NewKeeper returns the keeper of a queue's state. Nothing is read or written yet. Places of thousands of nodes stay far below the megabyte
-// that an object may have.
+// NewKeeper returns the keeper of a queue's state. Nothing is read or written yet. Places of thousands of nodes stay
+// far below the megabyte that an object may have.
 func NewKeeper(at statemap.Map, queue *Queue, t timing.Timing) *statemap.Keeper {
 	return &statemap.Keeper{At: at, Of: kept{queue}, What: "leases", Pause: storePause, Age: storeAge, Timing: t}
 }

@@ -22,7 +22,8 @@ func trial(group *schedulingv1beta1.PodGroup, limit string) *schedulingv1beta1.P
 	return group
 }
 
-// Beyond the limit a trial waits beside free nodes, without a lease, and another gang starts; when a trial ends, it is woken and starts.
+// Beyond the limit a trial waits beside free nodes, without a lease, and another gang starts; when a trial ends, it is
+// woken and starts.
 func TestSweep_NextTrialStartsWhenOneEnds(t *testing.T) {
 	f := newStill(t, 4)
 	first := f.runs("first", "8", 0, 0)

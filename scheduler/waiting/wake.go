@@ -14,8 +14,8 @@ import (
 const (
 	// lag is the time after which they are evaluated again if the scheduler's snapshot is known to be behind.
 	lag = 150 * time.Millisecond
-	// settle is the time for which an entity that was woken may hold up later ones, and after which all are evaluated once more after
-	// a change that the scheduler's own handlers may have seen after ours.
+	// settle is the time for which an entity that was woken may hold up later ones, and after which all are evaluated
+	// once more after a change that the scheduler's own handlers may have seen after ours.
 	settle = time.Second
 )
 
@@ -28,8 +28,8 @@ type waker struct {
 	coming map[contention.ID]arrival
 	// released are entities that may try again whatever the machine says.
 	released map[contention.ID]bool
-	// back are those whose last attempt is over. Until then a call is lost: the scheduling queue ignores one for an entity that is
-	// being tried.
+	// back are those whose last attempt is over. Until then a call is lost: the scheduling queue ignores one for an
+	// entity that is being tried.
 	back map[contention.ID]bool
 	// The wakings under way.
 	soon, later, lagging, flush bool
@@ -69,8 +69,8 @@ type arrival struct {
 	order contention.Order
 }
 
-// Gates reports whether the pod's gang, or a pod that is in none, has to stay out of the scheduling queue: one that waits is evaluated in the cycle of another
-// one, unless it was called.
+// Gates reports whether the pod's gang, or a pod that is in none, has to stay out of the scheduling queue: one that
+// waits is evaluated in the cycle of another one, unless it was called.
 func (q *Queue) Gates(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) bool {
 	id := idOf(group, pod)
 	q.mu.Lock()
@@ -144,8 +144,8 @@ func (q *Queue) expects() bool {
 	})
 }
 
-// due returns the first candidate, unless it is on its way, and notes that it is called: the others are evaluated in its cycle. A call
-// that was lost is repeated, and then the next candidate is called as well.
+// due returns the first candidate, unless it is on its way, and notes that it is called: the others are evaluated in
+// its cycle. A call that was lost is repeated, and then the next candidate is called as well.
 func (q *Queue) due() []contention.ID {
 	var out []contention.ID
 	for _, id := range slices.Sorted(maps.Keys(q.waker.released)) { // a call of one that is no candidate may be lost, too

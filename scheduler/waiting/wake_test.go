@@ -23,8 +23,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
 
-// scheduler is a queue without leases, its fleet of one node that an endless pod fills, a clock that is moved by hand, and the entities
-// that were woken.
+// scheduler is a queue without leases, its fleet of one node that an endless pod fills, a clock that is moved by hand,
+// and the entities that were woken.
 type scheduler struct {
 	*waiting.Queue
 	reader *waiting.Reader
@@ -137,8 +137,8 @@ func id(name string) contention.ID {
 	return waiting.IDOf(types.NamespacedName{Namespace: "ns", Name: name})
 }
 
-// Many nodes become free one by one: that is one change. The first is woken, and the first of each other question is evaluated in its
-// cycle. If nothing is heard of the first, it is woken once more, with the next.
+// Many nodes become free one by one: that is one change. The first is woken, and the first of each other question is
+// evaluated in its cycle. If nothing is heard of the first, it is woken once more, with the next.
 func TestQueue_ChangeWakesTheFirst(t *testing.T) {
 	s := newScheduler(t)
 	s.turn(t, "large-new", 4, 1)

@@ -4,8 +4,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// Add puts an entity into the queue that Turn evaluates later. It is for drivers without a scheduling queue: they add all entities, and
-// evaluate those that Next names.
+// Add puts an entity into the queue that Turn evaluates later. It is for drivers without a scheduling queue: they add
+// all entities, and evaluate those that Next names.
 func (q *Queue) Add(x *Question) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -28,7 +28,8 @@ func (q *Queue) Waiting() []contention.ID {
 	return q.machine.Waiting()
 }
 
-// Reason returns why an entity waits, as of its last evaluation or that of one with the same question; false if it does not wait.
+// Reason returns why an entity waits, as of its last evaluation or that of one with the same question; false if it does
+// not wait.
 func (q *Queue) Reason(id contention.ID) (contention.Wait, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,7 +51,8 @@ func (q *Queue) LeasedNodes(owner contention.ID) []string {
 	return nodes
 }
 
-// Awaited returns the units that have to leave the leased place of a question's entity before it starts there, the last to end first.
+// Awaited returns the units that have to leave the leased place of a question's entity before it starts there, the last
+// to end first.
 func (q *Queue) Awaited(x *Question) []contention.Expectation {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -32,8 +32,8 @@ func (d Devices) and(more Devices) Devices {
 	}
 }
 
-// claimed are the objects when the controller of claims has done its work: pods and PodGroups that name claim templates have their
-// claims. A claim whose template does not exist is not created; the verdict about its gang says so.
+// claimed are the objects when the controller of claims has done its work: pods and PodGroups that name claim templates
+// have their claims. A claim whose template does not exist is not created; the verdict about its gang says so.
 func (o Objects) claimed() Objects {
 	m := maker{
 		templates: make(map[types.NamespacedName]*resourcev1.ResourceClaimTemplate, len(o.Devices.Templates)),

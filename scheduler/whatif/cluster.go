@@ -18,7 +18,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
 )
 
-// cluster is the objects while the queue is played: the pods of gangs that are placed are put on nodes, those of victims are taken off.
+// cluster is the objects while the queue is played: the pods of gangs that are placed are put on nodes, those of
+// victims are taken off.
 type cluster struct {
 	*WhatIf
 	gangs  map[types.NamespacedName]*gang

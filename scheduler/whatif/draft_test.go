@@ -90,8 +90,8 @@ func (d *draft) withDevices(objects []runtime.Object) {
 	}
 }
 
-// drawDevices draws cliques of nodes with pairs of devices, some of them broken, gangs that run with some of the pairs, and gangs
-// that wait for others.
+// drawDevices draws cliques of nodes with pairs of devices, some of them broken, gangs that run with some of the pairs,
+// and gangs that wait for others.
 func drawDevices(r *rand.Rand) *draft {
 	d := &draft{members: make(map[string][]*corev1.Pod)}
 	count, size := 1+r.IntN(3), 2+r.IntN(3)

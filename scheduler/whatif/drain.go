@@ -34,8 +34,8 @@ type Move struct {
 	// Name is namespace/name; Pod says that it is a single pod's.
 	Name types.NamespacedName
 	Pod  bool
-	// Pods are those that end: of a gang all of them, unless its job replaces single members. Drained are those of them on the drained
-	// nodes.
+	// Pods are those that end: of a gang all of them, unless its job replaces single members. Drained are those of them
+	// on the drained nodes.
 	Pods, Drained []string
 	Accelerators  int64
 	// Lost is the work that is lost, in accelerator-seconds.

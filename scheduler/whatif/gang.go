@@ -138,8 +138,8 @@ func (g *gang) bereft(lost []*corev1.Pod, now time.Time) *gang {
 	return again
 }
 
-// unbound returns the pod as its controller creates it again. Its claims are created again, too, from the same templates: that they
-// have their old names here makes no difference.
+// unbound returns the pod as its controller creates it again. Its claims are created again, too, from the same
+// templates: that they have their old names here makes no difference.
 func unbound(pod *corev1.Pod, now time.Time) *corev1.Pod {
 	again := *pod
 	again.CreationTimestamp = metav1.NewTime(now)

@@ -18,12 +18,13 @@ import (
 type Rest struct {
 	// Ledger is the free room then, without that reserved for late members.
 	Ledger topology.Ledger
-	// Accelerator is the entry of a Capacity that counts accelerators (the first of several), its length if there is none.
+	// Accelerator is the entry of a Capacity that counts accelerators (the first of several), its length if there is
+	// none.
 	Accelerator int
 	// Running are the running units, by name.
 	Running []*contention.Unit
-	// Waiting are the gangs that wait, in the queue's order, but for those whose level the fleet's tree does not have, and for those that
-	// claim devices: two gangs may claim the same devices, which numbers by gang cannot say.
+	// Waiting are the gangs that wait, in the queue's order, but for those whose level the fleet's tree does not have,
+	// and for those that claim devices: two gangs may claim the same devices, which numbers by gang cannot say.
 	Waiting []Waiting
 }
 

@@ -56,7 +56,8 @@ func (f frozen) Since(at time.Time) time.Duration { return f.now.Sub(at) }
 // AfterFunc does nothing.
 func (frozen) AfterFunc(time.Duration, func()) clock.Timer { return nil }
 
-// newRun fills a queue with the entities of a cluster: the places of members that running gangs lack, then those that wait.
+// newRun fills a queue with the entities of a cluster: the places of members that running gangs lack, then those that
+// wait.
 func (c *cluster) newRun(ctx context.Context) (*run, error) {
 	policy := contention.DefaultPolicy()
 	policy.Terms, policy.Discipline = c.profile.Placement.Terms(), c.profile.Placement.Discipline()
@@ -138,8 +139,9 @@ func problem(err error) string {
 	return text
 }
 
-// settle evaluates entities in the queue's order until it is at rest. When the claims of those that start have been written, the scheduler evaluates all
-// once more. Those that the machine skips, since one with the same question waits already, are read last.
+// settle evaluates entities in the queue's order until it is at rest. When the claims of those that start have been
+// written, the scheduler evaluates all once more. Those that the machine skips, since one with the same question waits
+// already, are read last.
 func (r *run) settle(ctx context.Context) error {
 	for {
 		id, ok := r.queue.Next()
@@ -304,8 +306,8 @@ func (r *run) evict(ctx context.Context, x *waiting.Question, ids []contention.I
 	return nil
 }
 
-// move has a gang start again as a whole where the queue leases a place for that, if the members that it lost have no room near the
-// others.
+// move has a gang start again as a whole where the queue leases a place for that, if the members that it lost have no
+// room near the others.
 func (r *run) move(ctx context.Context, g *gang, x *waiting.Question, v Verdict) error {
 	to, ok := r.queue.Move(x)
 	if !ok {
@@ -330,8 +332,8 @@ func (r *run) move(ctx context.Context, g *gang, x *waiting.Question, v Verdict)
 	return r.add(ctx, r.gangs[g.key])
 }
 
-// single returns where a pod that is in no gang would be placed after all gangs. Which of the nodes with room it gets, the filters and
-// scores of its scheduler decide.
+// single returns where a pod that is in no gang would be placed after all gangs. Which of the nodes with room it gets,
+// the filters and scores of its scheduler decide.
 func (r *run) single(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	x, err := r.reader.Read(ctx, waiting.Asked{Waiting: []*corev1.Pod{pod}, Nodes: r.nodes, Now: r.now})

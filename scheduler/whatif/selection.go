@@ -22,8 +22,8 @@ type SelectionError struct {
 // Error says it in one line.
 func (e *SelectionError) Error() string { return e.Word + ": " + e.What }
 
-// selected are the tree numbers of the nodes that words select, in tree order: nodes by name, or whole domains as LEVEL=NAME, where
-// the level is given by its name or its label key, and the domain by its label value or its path.
+// selected are the tree numbers of the nodes that words select, in tree order: nodes by name, or whole domains as
+// LEVEL=NAME, where the level is given by its name or its label key, and the domain by its label value or its path.
 func selected(view snapshot.View, words []string) ([]int, error) {
 	var all []int
 	for _, word := range words {

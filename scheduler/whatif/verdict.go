@@ -39,8 +39,8 @@ type Gang struct {
 	Priority int32
 	// Since is from when on it waits.
 	Since time.Time
-	// Members is the number of existing ones, announced ones included; Needed the number that have to start together (late ones
-	// on top), Runs the number with nodes.
+	// Members is the number of existing ones, announced ones included; Needed the number that have to start together
+	// (late ones on top), Runs the number with nodes.
 	Members, Needed, Runs int
 	// Accelerators is the number of devices that its members request.
 	Accelerators int64
@@ -50,7 +50,8 @@ type Gang struct {
 	Scheduler string
 	// Position is its place in the queue, 1 for the first; 0 if it is not in it.
 	Position int
-	// Forecast is the scheduler's forecast of its start when it began to wait, from its record of such waits; the zero Start if there was none.
+	// Forecast is the scheduler's forecast of its start when it began to wait, from its record of such waits; the zero
+	// Start if there was none.
 	Forecast standing.Start
 }
 
@@ -95,7 +96,8 @@ type Waited struct {
 	Name string
 	// End is the instant at which it is expected to end.
 	End time.Time
-	// Estimated says that no end is known, or that it has passed: the unit is assumed to run as long again as it has, at least ten minutes.
+	// Estimated says that no end is known, or that it has passed: the unit is assumed to run as long again as it has,
+	// at least ten minutes.
 	Estimated bool
 	// Overdue says that the end that was known has passed.
 	Overdue bool
@@ -165,11 +167,13 @@ type Verdict struct {
 	Problem string
 	// Shortfall is the fleet's deficit; nil if the gang fits but for the queue.
 	Shortfall *topology.Shortfall
-	// Note follows the shortfall in the scheduler's message: that nodes are about to leave other ComputeDomains; "" for nothing.
+	// Note follows the shortfall in the scheduler's message: that nodes are about to leave other ComputeDomains; "" for
+	// nothing.
 	Note string
 	// Cause has to change first, "" if it starts.
 	Cause contention.Cause
-	// Services are the units with accelerators that are not meant to end, most accelerators first, if no end makes room for it. Their End is zero.
+	// Services are the units with accelerators that are not meant to end, most accelerators first, if no end makes room
+	// for it. Their End is zero.
 	Services []Waited
 	// Sweep is set if it waits for its sweep's turn.
 	Sweep *contention.SweepTurn
@@ -179,11 +183,13 @@ type Verdict struct {
 	Behind *Behind
 	// After are the earlier entities whose reservations have to end before a place can be reserved for this one.
 	After []types.NamespacedName
-	// Passes are the entities whose reserved places it uses: it ends before they do, leaves when they need it, or they are open.
+	// Passes are the entities whose reserved places it uses: it ends before they do, leaves when they need it, or they
+	// are open.
 	Passes []types.NamespacedName
 	// Vacated says that it fits when units have left that are evicted for other gangs.
 	Vacated bool
-	// Preemption is set if the gang Preempts, or Moves: then the gang itself leaves. Else NoVictims says why no unit does.
+	// Preemption is set if the gang Preempts, or Moves: then the gang itself leaves. Else NoVictims says why no unit
+	// does.
 	Preemption *Preemption
 	NoVictims  string
 }

@@ -26,8 +26,8 @@ type Objects struct {
 	// PriorityClasses matter if an administrator has marked them as not to be preempted.
 	PriorityClasses []*schedulingv1.PriorityClass
 	Devices         Devices
-	// Replaces are the gangs whose evicted members are created again alone (lockstep.dev/on-disruption: replace). Of all
-	// others all members start again. The caller has to know the gang's job.
+	// Replaces are the gangs whose evicted members are created again alone (lockstep.dev/on-disruption: replace). Of
+	// all others all members start again. The caller has to know the gang's job.
 	Replaces map[types.NamespacedName]bool
 }
 

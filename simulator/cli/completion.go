@@ -7,7 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
-// complete offers the values of flags, in every command that has them, to the shell's completion. Values that name files are the shell's to find.
+// complete offers the values of flags, in every command that has them, to the shell's completion. Values that name
+// files are the shell's to find.
 func complete(root *cobra.Command) {
 	values := map[string][]string{
 		"fleet":      fleet.Names(),

@@ -119,7 +119,8 @@ metadata: {name: broken}
 spec: {taint: {key: example.com/broken, effect: NoSchedule}}
 `
 
-// Nodes publish devices, and a job that is not there yet claims them: its claims are made of their template, wherever that is.
+// Nodes publish devices, and a job that is not there yet claims them: its claims are made of their template, wherever
+// that is.
 func TestExplain_JobWithClaimsBeforeSubmitting(t *testing.T) {
 	objects := draw(t, "r1: aaaa .... ....")
 	for _, script := range []*datadriven.TestData{
@@ -271,7 +272,8 @@ func TestExplain_RefusesInOneLine(t *testing.T) {
 	}
 }
 
-// Agents read one object from stdout, whatever becomes of the job, and nothing else; stderr is for people, and for input that cannot be used.
+// Agents read one object from stdout, whatever becomes of the job, and nothing else; stderr is for people, and for
+// input that cannot be used.
 func TestExplain_JSONIsOneObject(t *testing.T) {
 	l := newLab(t, draw(t, "r1: aa.."), idle)
 	for question, wantCode := range map[string]int{

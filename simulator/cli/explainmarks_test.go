@@ -11,8 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/explain"
 )
 
-// marked are gangs whose pods are marked: by a row of the scheduler's configuration, with an alias of the scheduler and a second mark; by a built-in
-// mark; and by our label beside another mark.
+// marked are gangs whose pods are marked: by a row of the scheduler's configuration, with an alias of the scheduler and
+// a second mark; by a built-in mark; and by our label beside another mark.
 const marked = `apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata:

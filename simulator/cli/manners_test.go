@@ -64,7 +64,8 @@ func TestExplain_RefusesUnknownFields(t *testing.T) {
 	}
 }
 
-// TestExplain_FindsTheHeldCluster asks the cluster that lockstep up holds in this directory if none is named, and none that is not held.
+// TestExplain_FindsTheHeldCluster asks the cluster that lockstep up holds in this directory if none is named, and none
+// that is not held.
 func TestExplain_FindsTheHeldCluster(t *testing.T) {
 	l := newLab(t, draw(t, "r1: ...."), "")
 	content, err := os.ReadFile(os.Getenv("KUBECONFIG"))

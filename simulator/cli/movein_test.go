@@ -27,7 +27,8 @@ func TestMovingInPage(t *testing.T) {
 	})
 }
 
-// Both kinds of migration meet in one object: a PyTorchJob of KAI becomes a TrainJob of Lockstep's, and its notes are in the order of its lines.
+// Both kinds of migration meet in one object: a PyTorchJob of KAI becomes a TrainJob of Lockstep's, and its notes are
+// in the order of its lines.
 func TestMigrate_ReadsOtherSchedulers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {

@@ -30,8 +30,8 @@ func card(t *testing.T, wantCode int, args ...string) measure.Scorecard {
 	return c
 }
 
-// NVIDIA's gangs fill 32 nodes nine times over, if they are taken in their order. Both engines do; the real scheduler gathers
-// changes for 50 ms before it asks again.
+// NVIDIA's gangs fill 32 nodes nine times over, if they are taken in their order. Both engines do; the real scheduler
+// gathers changes for 50 ms before it asks again.
 func TestSimulate_PacksKnavigatorPerfectly(t *testing.T) {
 	for engine, late := range map[string]float64{"direct": 0, "kube": 9 * 0.05} {
 		c := card(t, 0, "--fleet=knavigator-32", "--trace=knavigator-53", "--engine="+engine)
@@ -202,7 +202,8 @@ func TestCompare_PlaysOpenb(t *testing.T) {
 	}
 }
 
-// With a directory, a contest leaves a page, and results that can be compared again, though not with those of other inputs.
+// With a directory, a contest leaves a page, and results that can be compared again, though not with those of other
+// inputs.
 func TestCompare_ReadsEarlierResults(t *testing.T) {
 	dir := t.TempDir()
 	compared(t, "--fleet=knavigator-32", "--trace=knavigator-53", "--schedulers=lockstep,slurm-block",

@@ -28,7 +28,8 @@ const (
 // realGPUs is the number of GPUs that a real node reports.
 const realGPUs = 8
 
-// supervise runs the programs of a real node and returns its exit code, if this process was started as a node's supervisor.
+// supervise runs the programs of a real node and returns its exit code, if this process was started as a node's
+// supervisor.
 func supervise(ctx context.Context) (code int, is bool) {
 	if !realnode.IsNode() {
 		return 0, false

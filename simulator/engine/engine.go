@@ -9,9 +9,9 @@ import (
 
 // Engine decides when and where each job starts.
 type Engine interface {
-	// Run plays the scenario to its end and reports the events in their order, all in the caller's goroutine. If the context ends
-	// before, it returns its error, and the reported events are those until then. Any other error is a scenario that cannot be
-	// played, or a fault.
+	// Run plays the scenario to its end and reports the events in their order, all in the caller's goroutine. If the
+	// context ends before, it returns its error, and the reported events are those until then. Any other error is a
+	// scenario that cannot be played, or a fault.
 	Run(ctx context.Context, s *scenario.Scenario, w Watcher) error
 }
 
@@ -42,8 +42,8 @@ type Event struct {
 	Kind Kind
 	// Job is an index into the scenario's jobs, Running one into the units that ran from the beginning; -1 for none.
 	Job, Running int
-	// Nodes are numbers in the tree: for Started, Joined and Shrunk the node of each running rank; for Leased the leased
-	// nodes; for NodesFailed, NodesDrained, NodesCordoned and NodesReturned the affected nodes.
+	// Nodes are numbers in the tree: for Started, Joined and Shrunk the node of each running rank; for Leased the
+	// leased nodes; for NodesFailed, NodesDrained, NodesCordoned and NodesReturned the affected nodes.
 	Nodes []int
 	// From is the instant of the lease, for Leased; scenario.Forever if it rests on guesses.
 	From time.Duration
@@ -68,14 +68,15 @@ const (
 	// Suspended is reported of a job that waits, and that does not from then on; Resumed when it waits again.
 	Suspended Kind = "suspended"
 	Resumed   Kind = "resumed"
-	// Evicted is reported when the preemption of a job with a grace begins. The job holds its nodes and runs on until it is preempted
-	// when the grace is over, or ended or disrupted before. A job without a grace is preempted at once, and never evicted.
+	// Evicted is reported when the preemption of a job with a grace begins. The job holds its nodes and runs on until
+	// it is preempted when the grace is over, or ended or disrupted before. A job without a grace is preempted at once,
+	// and never evicted.
 	Evicted Kind = "evicted"
 	// Preempted is reported of a job that has to leave for another one, Disrupted of one that lost a node.
 	Preempted Kind = "preempted"
 	Disrupted Kind = "disrupted"
-	// Paused is reported instead of Disrupted for a job that replaces only the members on lost nodes: it trains nothing until they have
-	// joined it. Its Nodes are the lost ones.
+	// Paused is reported instead of Disrupted for a job that replaces only the members on lost nodes: it trains nothing
+	// until they have joined it. Its Nodes are the lost ones.
 	Paused Kind = "paused"
 	// Shrunk is reported when an elastic job loses members, to another job or with a node, and continues with the
 	// others. Nodes are the nodes of those, by rank; -1 for a rank without one.

@@ -13,7 +13,8 @@ type Answer struct {
 	Job *Job `json:"job,omitempty"`
 	// Gangs are those of the question.
 	Gangs []Gang `json:"gangs,omitempty"`
-	// Queue is all gangs that wait, in the queue's order, and then those that are not in it because they are incomplete.
+	// Queue is all gangs that wait, in the queue's order, and then those that are not in it because they are
+	// incomplete.
 	Queue *Queue `json:"queue,omitempty"`
 	Drain *Drain `json:"drain,omitempty"`
 	// Notes are further facts: kinds that a snapshot lacks, assumptions of an addition.
@@ -23,8 +24,8 @@ type Answer struct {
 // Job is a TrainJob.
 type Job struct {
 	Name string `json:"name"`
-	// State is running, suspended, finished, refused (it cannot be rendered), ungrouped (its pods start one by one) or pending
-	// (the controller has not made its gang yet).
+	// State is running, suspended, finished, refused (it cannot be rendered), ungrouped (its pods start one by one) or
+	// pending (the controller has not made its gang yet).
 	State string `json:"state"`
 	// Answer is one sentence.
 	Answer string `json:"answer"`
@@ -154,19 +155,21 @@ type Waited struct {
 	Name string `json:"name"`
 	// Pod is set for a pod in no gang.
 	Pod bool `json:"pod,omitempty"`
-	// End is the time of its end. Estimated says that this is not known: it is assumed to run as long again as it has, at least ten
-	// minutes. Overdue says that it is known, and has passed.
+	// End is the time of its end. Estimated says that this is not known: it is assumed to run as long again as it has,
+	// at least ten minutes. Overdue says that it is known, and has passed.
 	End          *time.Time `json:"end,omitempty"`
 	Estimated    bool       `json:"estimated,omitempty"`
 	Overdue      bool       `json:"overdue,omitempty"`
 	Accelerators int64      `json:"accelerators"`
 }
 
-// Sweep describes the sweep of a trial that waits for its turn: as many run, or have their turn before it, as may run at a time.
+// Sweep describes the sweep of a trial that waits for its turn: as many run, or have their turn before it, as may run
+// at a time.
 type Sweep struct {
 	// Name is namespace/name.
 	Name string `json:"name"`
-	// Running counts its trials that run, Before those that wait and have their turn before the gang; Limit bounds those that run at a time.
+	// Running counts its trials that run, Before those that wait and have their turn before the gang; Limit bounds
+	// those that run at a time.
 	Running int `json:"running"`
 	Before  int `json:"before"`
 	Limit   int `json:"limit"`

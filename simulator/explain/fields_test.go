@@ -16,8 +16,8 @@ import (
 
 var writeFields = flag.Bool("write-fields", false, "write the list of the answer's fields")
 
-// Agents and scripts read the answer's fields by name. A field may be added, with a line in the file; one that is renamed or has another type breaks
-// them.
+// Agents and scripts read the answer's fields by name. A field may be added, with a line in the file; one that is
+// renamed or has another type breaks them.
 func TestAnswer_FieldsAreStable(t *testing.T) {
 	fields := map[string]string{}
 	collect(reflect.TypeFor[explain.Answer](), "", fields, nil)
@@ -44,7 +44,8 @@ func TestAnswer_FieldsAreStable(t *testing.T) {
 	}
 }
 
-// collect notes the fields of a type below a path, as JSON has them. above are the types around it: those that hold themselves are named once.
+// collect notes the fields of a type below a path, as JSON has them. above are the types around it: those that hold
+// themselves are named once.
 func collect(of reflect.Type, path string, into map[string]string, above []reflect.Type) {
 	switch {
 	case of.Kind() == reflect.Pointer:

@@ -131,7 +131,8 @@ func (f *Forecast) start(v whatif.Verdict, now time.Time) *Start {
 	}
 	at, played := int64(direct.Never), false
 	if f != nil {
-		// The run starts an elastic gang with fewer members at once, where its verdict is that it waits for all: then its place says more.
+		// The run starts an elastic gang with fewer members at once, where its verdict is that it waits for all: then
+		// its place says more.
 		if started, ok := f.starts[v.Gang.Name]; ok && started > now.Unix() {
 			at, played = started, true
 		}

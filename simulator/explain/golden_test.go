@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/explain"
 )
 
-// TestGolden prints the answers about the scenes in testdata. The drawing is in whatiftest; questions are: why x, with x
-// ... (a gang that is not there yet, as waits), queue and drain WORD..., and print text, or JSON with json.
+// TestGolden prints the answers about the scenes in testdata. The drawing is in whatiftest; questions are: why x, with
+// x ... (a gang that is not there yet, as waits), queue and drain WORD..., and print text, or JSON with json.
 func TestGolden(t *testing.T) { whatiftest.Play(t, "testdata", answer) }
 
 func answer(t *testing.T, objects whatif.Objects, d *datadriven.TestData) string {

@@ -27,8 +27,9 @@ type Mark struct {
 // native is the dialect of pods that name their PodGroup themselves.
 const native = "native"
 
-// MarkOf returns the mark by which a gang's pod was read, and the marks that do not count beside it; nil for a pod that names its PodGroup itself and has
-// no mark of another controller, and for one whose mark is not known, as in anonymized snapshots.
+// MarkOf returns the mark by which a gang's pod was read, and the marks that do not count beside it; nil for a pod that
+// names its PodGroup itself and has no mark of another controller, and for one whose mark is not known, as in
+// anonymized snapshots.
 func MarkOf(reader *dialects.Reader, group *schedulingv1beta1.PodGroup, pod *corev1.Pod) *Mark {
 	all := reader.All(pod)
 	counts, foreign := group.Annotations[dialects.AnnotationDialect]

@@ -19,7 +19,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
-// In a scene with claims nodes offer no GPUs by name: their driver publishes devices, and each rank has a ResourceClaim of its own.
+// In a scene with claims nodes offer no GPUs by name: their driver publishes devices, and each rank has a ResourceClaim
+// of its own.
 
 const (
 	driver = "gpu.example.com"
@@ -128,7 +129,8 @@ func claimsOf(pod *corev1.Pod) int {
 	return gpusOf(pod)
 }
 
-// deviceless is the time for which a pod with a node may have no devices: until the controller of claims has seen that its scheduler gave it none.
+// deviceless is the time for which a pod with a node may have no devices: until the controller of claims has seen that
+// its scheduler gave it none.
 const deviceless = 10 * time.Second
 
 // devices checks the claims of pods that have nodes: each has its devices there, and no two the same.
@@ -160,8 +162,8 @@ func (v *invariants) devices() {
 	}
 }
 
-// elsewhere is the time for which a pod with a channel may be on a node that is in another ComputeDomain: its kubelet does not start it until the
-// node has left that, and a scheduler knows better than to bind it there.
+// elsewhere is the time for which a pod with a channel may be on a node that is in another ComputeDomain: its kubelet
+// does not start it until the node has left that, and a scheduler knows better than to bind it there.
 const elsewhere = 3 * time.Second
 
 // connected checks a pod with a channel: its node is in its ComputeDomain, or about to be.

@@ -17,6 +17,6 @@
 //
 // # Modeled components
 //
-// The API server (package apiserver), and the Job controller, kubelets, nodes and collectors (package stage). Programs run when all ranks of
-// their job do, and end together.
+// The API server (package apiserver), and the Job controller, kubelets, nodes and collectors (package stage). Programs
+// run when all ranks of their job do, and end together.
 package faults

@@ -12,7 +12,8 @@ type Invariant string
 
 // The invariants.
 const (
-	// Whole: no gang is partly on nodes for longer than the patience. Started: least of all one that has never been whole.
+	// Whole: no gang is partly on nodes for longer than the patience. Started: least of all one that has never been
+	// whole.
 	Whole   Invariant = "no gang partial"
 	Started Invariant = "no start torn"
 	// Once: no device is given twice.
@@ -32,8 +33,8 @@ const (
 )
 
 const (
-	// patience bounds Whole: the scheduler repairs for five minutes, and evicts after that. unmade bounds it for a gang whose Job makes no other rank:
-	// the scheduler waits for the longest backoff before.
+	// patience bounds Whole: the scheduler repairs for five minutes, and evicts after that. unmade bounds it for a gang
+	// whose Job makes no other rank: the scheduler waits for the longest backoff before.
 	patience = 7 * time.Minute
 	unmade   = 17 * time.Minute
 	// startPatience bounds Started: a minute without progress, and the time of an eviction.

@@ -31,8 +31,9 @@ type Job struct {
 	Nodes, GPUs int
 	Runs        time.Duration
 	Priority    int
-	// Rack requires that all ranks are in one rack, Replace that a lost rank is replaced and the others stay. Native is a Job with a PodGroup
-	// of its own, without a TrainJob; GivesUp is one that makes a failed rank never again (backoffLimitPerIndex 0).
+	// Rack requires that all ranks are in one rack, Replace that a lost rank is replaced and the others stay. Native is
+	// a Job with a PodGroup of its own, without a TrainJob; GivesUp is one that makes a failed rank never again
+	// (backoffLimitPerIndex 0).
 	Rack, Replace, Native, GivesUp bool
 }
 
@@ -49,7 +50,8 @@ const (
 	DeleteJob Kind = "delete-job"
 	// Scale gives a native job fewer ranks, and has it grow again when it is over.
 	Scale Kind = "scale"
-	// LoseNode cuts a node off and brings it back, RemoveNode deletes it and adds it again, Cordon closes it, and CordonAll all of them.
+	// LoseNode cuts a node off and brings it back, RemoveNode deletes it and adds it again, Cordon closes it, and
+	// CordonAll all of them.
 	LoseNode   Kind = "lose-node"
 	RemoveNode Kind = "remove-node"
 	Cordon     Kind = "cordon"
@@ -91,8 +93,8 @@ type Fault struct {
 	Bound int
 	// Process is the owner of the calls, watches or clock: scheduler, controller or jobset.
 	Process string
-	// Job and Rank are the owner of the pod; Node is a number. With Bound, Job is the one with the counted members. Ranks are those that are
-	// left to a job that is scaled.
+	// Job and Rank are the owner of the pod; Node is a number. With Bound, Job is the one with the counted members.
+	// Ranks are those that are left to a job that is scaled.
 	Job               string
 	Rank, Node, Ranks int
 	// GPUs are those of a thief.

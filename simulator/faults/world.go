@@ -162,7 +162,8 @@ func (w *world) tellLog(e apiserver.Event) {
 	}
 }
 
-// callLag is the time that a call takes, slowly the further time of a slow one. No API server works on one for more than a minute.
+// callLag is the time that a call takes, slowly the further time of a slow one. No API server works on one for more
+// than a minute.
 const (
 	callLag     = 3 * time.Millisecond
 	slowly      = 300

@@ -24,7 +24,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/stage"
 )
 
-// may asks the API server whether a user may do something in a namespace: "verb group/resource", the core group being empty.
+// may asks the API server whether a user may do something in a namespace: "verb group/resource", the core group being
+// empty.
 func may(t *testing.T, user, namespace, what string) bool {
 	t.Helper()
 	verb, resource, _ := strings.Cut(what, " ")
@@ -56,8 +57,8 @@ func granted(t *testing.T, namespace, role, user string) {
 	}
 }
 
-// Users train with the roles that they have anyway. That edit writes PodGroups is Kubernetes' own rule: so a runtime, which its namespace's admin
-// writes, gives no priority that could not be had without.
+// Users train with the roles that they have anyway. That edit writes PodGroups is Kubernetes' own rule: so a runtime,
+// which its namespace's admin writes, gives no priority that could not be had without.
 func TestAccess_BuiltInRolesKnowTraining(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

@@ -25,7 +25,8 @@ type submitted struct {
 	text string
 }
 
-// tryCreate creates an object of a YAML document as a dry run: schema, CEL rules and webhooks answer, nothing is stored.
+// tryCreate creates an object of a YAML document as a dry run: schema, CEL rules and webhooks answer, nothing is
+// stored.
 func tryCreate(t *testing.T, document string) submitted {
 	t.Helper()
 	var object unstructured.Unstructured

@@ -200,7 +200,8 @@ func TestBelongings_ConfigMapsOfTheClusterStay(t *testing.T) {
 	}
 }
 
-// No Secret of the cluster is read by the controller's account, its own certificate apart; those of jobs it creates and deletes.
+// No Secret of the cluster is read by the controller's account, its own certificate apart; those of jobs it creates and
+// deletes.
 func TestBelongings_SecretsAreNotRead(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

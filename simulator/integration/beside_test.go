@@ -26,8 +26,9 @@ spec: {suspend: true, ` + manager + `runtimeRef: {name: torch-distributed}}
 `
 }
 
-// The API server evaluates the conditions with which the webhooks are rendered beside Kubeflow Trainer: with a Lockstep that does not answer,
-// jobs of other controllers are updated, and only those that it has to choose among, or manages, wait for it.
+// The API server evaluates the conditions with which the webhooks are rendered beside Kubeflow Trainer: with a Lockstep
+// that does not answer, jobs of other controllers are updated, and only those that it has to choose among, or manages,
+// wait for it.
 func TestWebhooks_BesideKubeflowTrainer(t *testing.T) {
 	const ours, theirs, others = "lockstep.dev/trainjob-controller", "trainer.kubeflow.org/trainjob-controller", "kueue.x-k8s.io/multikueue"
 	for kind, creates := range map[string]map[string]bool{ // whose jobs can be created without an answer
@@ -72,8 +73,8 @@ func TestWebhooks_BesideKubeflowTrainer(t *testing.T) {
 	}
 }
 
-// installBeside creates the webhook for TrainJobs of one shipped configuration, as rendered beside Kubeflow Trainer, for one namespace and with
-// an address where nothing listens. It returns the webhook's name.
+// installBeside creates the webhook for TrainJobs of one shipped configuration, as rendered beside Kubeflow Trainer,
+// for one namespace and with an address where nothing listens. It returns the webhook's name.
 func installBeside(t *testing.T, kind, namespace string) string {
 	t.Helper()
 	rendered, err := render.Chart(render.Default().With("manage", "chosen"))

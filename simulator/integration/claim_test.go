@@ -28,8 +28,8 @@ var trainingRuntimes = schema.GroupVersionResource{
 	Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainingruntimes",
 }
 
-// sharingRuntime is a runtime whose nodes are a gang in one clique that shares a claim; a job on it starts again when a pod
-// fails.
+// sharingRuntime is a runtime whose nodes are a gang in one clique that shares a claim; a job on it starts again when a
+// pod fails.
 const sharingRuntime = `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {name: sharing, namespace: default}
@@ -269,9 +269,9 @@ func cordon(t *testing.T, domain string) {
 	t.Cleanup(func() { patch(context.WithoutCancel(t.Context()), false) })
 }
 
-// A gang's shared claim lives as long as its group: it is given back on suspension, and made anew on resumption and when the whole
-// gang starts again. There, the clique of the first start is no longer to be had: with the former allocation, which only that
-// clique can serve, the gang would wait for ever.
+// A gang's shared claim lives as long as its group: it is given back on suspension, and made anew on resumption and
+// when the whole gang starts again. There, the clique of the first start is no longer to be had: with the former
+// allocation, which only that clique can serve, the gang would wait for ever.
 func TestSharedClaim_LivesAsLongAsItsGang(t *testing.T) {
 	if offered() == probe.Groups {
 		t.Skip("without DRAWorkloadResourceClaims the API server drops shared claims")

@@ -14,8 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// The initializer of the cache may make the calls that it needs, and no others: above all, it deletes no accounts. LeaderWorkerSets are
-// not served here, so its calls about them get no further than past the roles.
+// The initializer of the cache may make the calls that it needs, and no others: above all, it deletes no accounts.
+// LeaderWorkerSets are not served here, so its calls about them get no further than past the roles.
 func TestAccess_TheCacheInitializerDoesWhatItNeeds(t *testing.T) {
 	const namespace, account = "default", "system:serviceaccount:default:kubeflow-trainer-cache-initializer"
 	applyRendered(

@@ -290,7 +290,8 @@ func podsIn(t *testing.T, phase corev1.PodPhase) []corev1.Pod {
 	return found
 }
 
-// serveForeign has the API server serve the kinds of controllers that are not here, by definitions that only say their names.
+// serveForeign has the API server serve the kinds of controllers that are not here, by definitions that only say their
+// names.
 func serveForeign(t *testing.T) {
 	t.Helper()
 	for name, kinds := range map[string]string{

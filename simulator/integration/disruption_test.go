@@ -44,9 +44,10 @@ func rankOf(pod corev1.Pod) int {
 	return rank
 }
 
-// evict removes pods as the scheduler does, with its account. Of a gang, the Job's controller may have removed some by then. The condition
-// says since when it holds: the disruption controller takes back one that has held for two minutes without a deletion, and so one without
-// a time at once; the Job's controller then sees an ordinary failure, and makes that pod again instead of starting the gang anew.
+// evict removes pods as the scheduler does, with its account. Of a gang, the Job's controller may have removed some by
+// then. The condition says since when it holds: the disruption controller takes back one that has held for two minutes
+// without a deletion, and so one without a time at once; the Job's controller then sees an ordinary failure, and makes
+// that pod again instead of starting the gang anew.
 func evict(t *testing.T, pods []corev1.Pod) {
 	t.Helper()
 	for i := range pods {

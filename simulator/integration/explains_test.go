@@ -54,7 +54,8 @@ func schedulingOf(t *testing.T, namespace, name string) *trainerv1alpha1.Schedul
 	return job.Status.Scheduling
 }
 
-// toldOf are the reasons of the Events about a TrainJob, as Kubeflow's SDK sees them: it drops those without firstTimestamp.
+// toldOf are the reasons of the Events about a TrainJob, as Kubeflow's SDK sees them: it drops those without
+// firstTimestamp.
 func toldOf(t *testing.T, namespace, name string) []string {
 	t.Helper()
 	all, err := shared.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{

@@ -40,8 +40,8 @@ spec:
 `, name, runTime, strings.Join(append([]string{""}, annotations...), ", "), nodes, pairLabel, "NAMESPACE")
 }
 
-// savesFirst is a job of onPair whose programs take a second to end when their pods are deleted, as trainers that save do. The scheduler has that
-// long to mark the ranks before the Job reads their exit codes.
+// savesFirst is a job of onPair whose programs take a second to end when their pods are deleted, as trainers that save
+// do. The scheduler has that long to mark the ranks before the Job reads their exit codes.
 func savesFirst(job string) string {
 	return strings.Replace(job, "template: {spec: {nodeSelector:",
 		"template: {metadata: {annotations: {simulator.lockstep.dev/stop-time: 1s}}, spec: {nodeSelector:", 1)
@@ -133,8 +133,8 @@ func scheduledAt(pod corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// A rank that exits takes all ranks with it, and none of them loses its place to a job that was waiting: all start again together, where they were. The
-// TrainJob names the rank and its exit code.
+// A rank that exits takes all ranks with it, and none of them loses its place to a job that was waiting: all start
+// again together, where they were. The TrainJob names the rank and its exit code.
 func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	namespace := namespaceOf(t)
 	markPair(t)

@@ -121,7 +121,8 @@ func (f *forgery) forged() string {
 	return string(content)
 }
 
-// falseOwners are the shapes in which a forger claims that an object is the job's, the true one among them: one forger each.
+// falseOwners are the shapes in which a forger claims that an object is the job's, the true one among them: one forger
+// each.
 func falseOwners() []func(name string, uid types.UID) []metav1.OwnerReference {
 	shape := func(apiVersion, kind string) func(string, types.UID) []metav1.OwnerReference {
 		return func(name string, uid types.UID) []metav1.OwnerReference {

@@ -177,8 +177,8 @@ spec: {suspend: %t, runtimeRef: {kind: TrainingRuntime, name: approved}}
 	return created
 }
 
-// watch follows the job until its JobSet runs, and for a moment longer. A job that is running is suspended and resumed once, so
-// that it is rendered again under attack.
+// watch follows the job until its JobSet runs, and for a moment longer. A job that is running is suspended and resumed
+// once, so that it is rendered again under attack.
 func (f *forgery) watch(t *testing.T, name string, queued bool) string {
 	t.Helper()
 	for _, suspended := range []bool{queued, true, false} {

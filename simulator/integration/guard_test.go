@@ -55,7 +55,8 @@ func guardOf(t *testing.T, release render.Release, namespaces ...string) guard.G
 	}
 }
 
-// applyRendered applies the roles, accounts and policies of a release, but those of its scheduler: the one of the cluster works on.
+// applyRendered applies the roles, accounts and policies of a release, but those of its scheduler: the one of the
+// cluster works on.
 func applyRendered(t *testing.T, release render.Release, only func(*unstructured.Unstructured) bool) {
 	t.Helper()
 	rendered, err := render.Chart(release)
@@ -104,8 +105,8 @@ func restored(t *testing.T) {
 	})
 }
 
-// Each policy in turn is deleted, is left without its binding, or is rendered for another account: the guard finds it, names
-// it, and the controller does not start.
+// Each policy in turn is deleted, is left without its binding, or is rendered for another account: the guard finds it,
+// names it, and the controller does not start.
 func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 	paused(t)
 	restored(t)
@@ -168,8 +169,8 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 	}
 }
 
-// refusesToStart runs the controller with the chart's settings, and expects it to end with one line that names the policy, and
-// exit code 2.
+// refusesToStart runs the controller with the chart's settings, and expects it to end with one line that names the
+// policy, and exit code 2.
 func refusesToStart(t *testing.T, policy string) {
 	t.Helper()
 	binaries, err := cluster.Build(t.Context(), func(string) {})

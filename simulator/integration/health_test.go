@@ -29,7 +29,8 @@ func annotate(t *testing.T, node, key, value string) {
 	}
 }
 
-// reports changes a node as its kubelet's next report does: a node that refused a pod is suspected until it has changed.
+// reports changes a node as its kubelet's next report does: a node that refused a pod is suspected until it has
+// changed.
 func reports(t *testing.T, node string) {
 	t.Helper()
 	annotate(t, node, "test.lockstep.dev/reported", fmt.Sprintf("%q", t.Name()))

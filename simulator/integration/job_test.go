@@ -104,7 +104,8 @@ func runningOf(t *testing.T, job string, want int) []corev1.Pod {
 	return pods
 }
 
-// Two pods of a native Job have succeeded, and the third fails: its Job makes it again, and it runs, although the gang needs three.
+// Two pods of a native Job have succeeded, and the third fails: its Job makes it again, and it runs, although the gang
+// needs three.
 func TestNativeJob_GoesOnWithoutItsFinishedMembers(t *testing.T) {
 	nativeJob(t, "sweep", 3)
 	pods := runningOf(t, "sweep", 3)

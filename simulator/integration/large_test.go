@@ -14,8 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
-// The API server has a limit, and so have etcd and its client, each with an answer of its own. The controller recognizes all of them: a job
-// whose frozen state is not stored would be tried for ever.
+// The API server has a limit, and so have etcd and its client, each with an answer of its own. The controller
+// recognizes all of them: a job whose frozen state is not stored would be tried for ever.
 func TestFrozenTrainJob_TooLargeIsRecognized(t *testing.T) {
 	scheme, err := controller.Scheme(offered().API())
 	if err != nil {

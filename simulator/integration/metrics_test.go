@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// scraper asks for the controller's metrics with a token, or with none, as Prometheus does: it verifies the certificate.
+// scraper asks for the controller's metrics with a token, or with none, as Prometheus does: it verifies the
+// certificate.
 func scraper(t *testing.T) func(token string) (status int, text string) {
 	t.Helper()
 	roots := x509.NewCertPool()

@@ -53,8 +53,8 @@ func labeledFor(t *testing.T, domain types.UID) map[string]bool {
 	return names
 }
 
-// connected waits until so many pods of a job's attempt run in one clique, on nodes that are labeled for its domain, and
-// returns the domain.
+// connected waits until so many pods of a job's attempt run in one clique, on nodes that are labeled for its domain,
+// and returns the domain.
 func connected(t *testing.T, job, attempt string, count int) types.UID {
 	t.Helper()
 	var domain types.UID
@@ -231,8 +231,8 @@ func why(t *testing.T, job string) string {
 	return ""
 }
 
-// All racks are full; the gangs end, and others take their places at once, on nodes that the driver has not let go of yet. None of
-// their pods is refused by a node.
+// All racks are full; the gangs end, and others take their places at once, on nodes that the driver has not let go of
+// yet. None of their pods is refused by a node.
 func TestComputeDomain_NodesAreReused(t *testing.T) {
 	var yaml []string
 	for i := range 8 {

@@ -37,8 +37,9 @@ func admissionConfigurations() map[schema.GroupVersionResource]string {
 	}
 }
 
-// A controller with rights in two namespaces, and without those in a third one that it should have, runs the jobs there. It leaves a job in a fourth one alone, cannot read there, and its webhooks
-// are not called for it. It makes gangs only of jobs that ask for it.
+// A controller with rights in two namespaces, and without those in a third one that it should have, runs the jobs
+// there. It leaves a job in a fourth one alone, cannot read there, and its webhooks are not called for it. It makes
+// gangs only of jobs that ask for it.
 func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	paused(t)
 	restored(t)

@@ -17,11 +17,12 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// sight is the time by which a scheduler may see a change late: a decision that is on its way when a label changes is no fault. A gang
-// of 18 has 18 claims to be written before it is bound.
+// sight is the time by which a scheduler may see a change late: a decision that is on its way when a label changes is
+// no fault. A gang of 18 has 18 claims to be written before it is bound.
 const sight = 3 * time.Second
 
-// witness sees every pod with a channel when it is bound, and every change of the labels of nodes, and judges each binding.
+// witness sees every pod with a channel when it is bound, and every change of the labels of nodes, and judges each
+// binding.
 type witness struct {
 	// racks are the cliques in which nodes are, whatever their labels say at the moment.
 	racks map[string]string

@@ -94,7 +94,8 @@ func TestAdmissionPolicy_TenantsCannotWriteTimes(t *testing.T) {
 	}
 }
 
-// That an object belongs to a TrainJob, only controllers of TrainJobs may say: the scheduler and the controller believe it.
+// That an object belongs to a TrainJob, only controllers of TrainJobs may say: the scheduler and the controller believe
+// it.
 func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
 	play(t, 30*time.Second, gang("owning", 1, "1s"))
 	namespace := namespaceOf(t)

@@ -34,8 +34,8 @@ func TestPriority_TheClassOfLockstepIsForItsPods(t *testing.T) {
 	}
 }
 
-// Kubernetes lets a tenant name its own classes, which are before all gangs, too. Lockstep places nothing of them but in
-// kube-system, and leaves what others place alone. All writes are dry runs.
+// Kubernetes lets a tenant name its own classes, which are before all gangs, too. Lockstep places nothing of them but
+// in kube-system, and leaves what others place alone. All writes are dry runs.
 func TestPriority_SystemClassesAreNotForTenants(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

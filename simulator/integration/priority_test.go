@@ -27,7 +27,8 @@ spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}
 `
 }
 
-// A job has the priority that it names: one that exists, and is not Kubernetes' own, and as much of it as its namespace may have.
+// A job has the priority that it names: one that exists, and is not Kubernetes' own, and as much of it as its namespace
+// may have.
 func TestPriority_AJobNamesItsClass(t *testing.T) {
 	namespace, poor := namespaceOf(t), namespaceOf(t)+"-poor"
 	makeNamespace(t, namespace)

@@ -19,8 +19,8 @@ type bound struct {
 	admitted bool
 }
 
-// see is the kubelets' admission: of the pods that are bound to a node, in this order, those are refused for which there
-// are not enough GPUs left.
+// see is the kubelets' admission: of the pods that are bound to a node, in this order, those are refused for which
+// there are not enough GPUs left.
 func (r *race) see(t *testing.T, event watch.Event) {
 	t.Helper()
 	pod, ok := event.Object.(*corev1.Pod)

@@ -56,7 +56,8 @@ spec: {runtimeRef: {name: plain}, trainer: {numNodes: 2}}
 	})
 }
 
-// The API server lets the pods of each shipped runtime into a restricted namespace, if the chart has runtimes.restricted.
+// The API server lets the pods of each shipped runtime into a restricted namespace, if the chart has
+// runtimes.restricted.
 func TestRestricted_ShippedRuntimes(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

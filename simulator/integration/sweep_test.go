@@ -43,8 +43,9 @@ func runs(t *testing.T, namespace, job string) bool {
 	})
 }
 
-// A tuner creates three trials; one of them may run. The others wait beside free machines, and say why; when the first is deleted, and when the
-// second is suspended, the next one runs. A sweep of the same name in another namespace is another one.
+// A tuner creates three trials; one of them may run. The others wait beside free machines, and say why; when the first
+// is deleted, and when the second is suspended, the next one runs. A sweep of the same name in another namespace is
+// another one.
 func TestSweep_TrialsTakeTurns(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(t, trialOf("first", "NAMESPACE", 1))

@@ -20,9 +20,9 @@ const (
 	jobQueuedAt = "state.lockstep.dev/queued-at"
 )
 
-// Suspended jobs are no tickets for the head of the queue: a job that its owner resumes waits from then on, whatever he writes, and so
-// does a job that a client with all rights resumes (Argo CD); a queued job that a controller resumes (Kueue) has been waiting all the
-// time.
+// Suspended jobs are no tickets for the head of the queue: a job that its owner resumes waits from then on, whatever he
+// writes, and so does a job that a client with all rights resumes (Argo CD); a queued job that a controller resumes
+// (Kueue) has been waiting all the time.
 func TestTurn_OwnersResumeAtTheEnd(t *testing.T) {
 	namespace := namespaceOf(t)
 	makeNamespace(t, namespace)

@@ -11,8 +11,8 @@ type Choice struct {
 	// Blocked is the number of the box's cells that are not free. The shape fits if it is 0; else this is the box that
 	// lacks least.
 	Blocked int
-	// Links is the number of links between the box and free cells outside it. A box among taken cells and walls has few,
-	// and leaves the free cells in one piece.
+	// Links is the number of links between the box and free cells outside it. A box among taken cells and walls has
+	// few, and leaves the free cells in one piece.
 	Links int
 }
 
@@ -27,8 +27,8 @@ func (c Choice) better(d Choice) bool {
 	return c.Links < d.Links
 }
 
-// Want is a question about boxes. Free has one entry per cell, by Index. Shapes are the allowed orientations, see Size.Orientations. Within holds
-// cells that must be in the box, nil for none.
+// Want is a question about boxes. Free has one entry per cell, by Index. Shapes are the allowed orientations, see
+// Size.Orientations. Within holds cells that must be in the box, nil for none.
 type Want struct {
 	Free   []bool
 	Shapes []Size
@@ -36,8 +36,8 @@ type Want struct {
 }
 
 // Best returns the box with the fewest blocked cells, of these the one with the fewest links to free cells, then the
-// first of shapes, then the first anchor. It reports false if no box of any shape is in the grid and around the cells that
-// must be in it.
+// first of shapes, then the first anchor. It reports false if no box of any shape is in the grid and around the cells
+// that must be in it.
 //
 // Sums of all boxes from the origin make every box an addition of eight numbers, so a decision costs
 // O(cells × shapes), whatever the size of the shapes. Wrapped axes are summed twice around.
@@ -104,7 +104,8 @@ func (g Grid) within(cells []int) (*needed, error) {
 // in reports whether all of them are in the box.
 func (n *needed) in(b Box) bool { return n == nil || n.free(b) == n.count }
 
-// Counter returns a function that counts the marked cells of a box, from sums, so that its size does not matter. marked has one entry per cell.
+// Counter returns a function that counts the marked cells of a box, from sums, so that its size does not matter. marked
+// has one entry per cell.
 func (g Grid) Counter(marked []bool) func(Box) int { return g.sum(marked).free }
 
 // Boxes yields every box of the shapes in the order in which Best tries them.
@@ -180,8 +181,8 @@ func (t *sums) free(b Box) int {
 	return int(far - near)
 }
 
-// bestOf returns the best box of one orientation, with more blocked cells than it has if there is none. Links are counted only where they can
-// decide.
+// bestOf returns the best box of one orientation, with more blocked cells than it has if there is none. Links are
+// counted only where they can decide.
 func (t *sums) bestOf(s, ends Size, within *needed) Choice {
 	cells := s.Cells()
 	best := Choice{Blocked: cells + 1}

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/grid"
 )
 
-// A mesh of 3x4 cells; cell 0-1 is taken. A box of 2x2 at 0-0 is one cell short. Of the free ones the one in
-// the corner has two links to free cells below and one beside; the one at 1-0 has two above and beside, and is no better for it.
+// A mesh of 3x4 cells; cell 0-1 is taken. A box of 2x2 at 0-0 is one cell short. Of the free ones the one in the corner
+// has two links to free cells below and one beside; the one at 1-0 has two above and beside, and is no better for it.
 func ExampleGrid_Best() {
 	g, err := grid.New(grid.Size{3, 4, 1}, [3]bool{})
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// Size holds the number of cells along each axis, each at least 1. A grid or box of two dimensions has 1 along the third.
+// Size holds the number of cells along each axis, each at least 1. A grid or box of two dimensions has 1 along the
+// third.
 type Size [3]int
 
 // Point is a cell by its coordinates, from 0.

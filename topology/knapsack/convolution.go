@@ -1,8 +1,8 @@
 // Package knapsack finds the cheapest way to divide a number of units among parts that each offer some numbers at some
 // costs. It knows nothing of trees, nodes or gangs.
 //
-// A part is a ParetoFront: a Line of points (units, cost) for every layer. Layers count the few things that are not units, and
-// add up like them.
+// A part is a ParetoFront: a Line of points (units, cost) for every layer. Layers count the few things that are not
+// units, and add up like them.
 package knapsack
 
 import "slices"

@@ -6,8 +6,9 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// Three racks that hold up to 4, 3 and 2 members for 100 each are to hold 5. Together the last two offer up to 3 for 100 and up to 5 for 200; 2
-// for 100 is dominated. All three offer up to 4 for 100. The first part holds nothing, since the others hold 5 for as little.
+// Three racks that hold up to 4, 3 and 2 members for 100 each are to hold 5. Together the last two offer up to 3 for
+// 100 and up to 5 for 200; 2 for 100 is dominated. All three offer up to 4 for 100. The first part holds nothing, since
+// the others hold 5 for as little.
 func ExampleMixer_Rests() {
 	m := knapsack.NewMixer(knapsack.NewLayers(nil), false)
 	var parts []knapsack.ParetoFront

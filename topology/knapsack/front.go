@@ -19,8 +19,8 @@ type ParetoFront []Line
 // Never is the cost of the impossible.
 const Never = math.MaxInt64
 
-// From returns the place of the first point of at least n units. It is called for each pair of points, and a search of package slices takes three times
-// as long, since it calls a function for each comparison.
+// From returns the place of the first point of at least n units. It is called for each pair of points, and a search of
+// package slices takes three times as long, since it calls a function for each comparison.
 func (l Line) From(n int) int {
 	from, to := 0, len(l)
 	for from < to {

@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology/knapsack"
 )
 
-// draw makes parts as trees offer them: few points, costs that grow unevenly, the first layer always possible. Some are the same as the one
-// before, as those of vertices of one class are.
+// draw makes parts as trees offer them: few points, costs that grow unevenly, the first layer always possible. Some are
+// the same as the one before, as those of vertices of one class are.
 func draw(r *rand.Rand, m *knapsack.Mixer) []knapsack.ParetoFront {
 	parts := make([]knapsack.ParetoFront, 1+r.IntN(8))
 	for i := range parts {

@@ -3,8 +3,9 @@ package knapsack
 import "slices"
 
 // Layers number combinations of small counts beside the units: digit i runs from 0 to its limit, and a layer is such a
-// combination. With no digits there is one layer. A launcher and two evaluators have limits 1 and 2 and so six layers: 0 is neither, 1 the launcher, 2 one
-// evaluator, 5 all three. Layer 3, launcher and one evaluator, splits into 0+3, 1+2, 2+1 and 3+0.
+// combination. With no digits there is one layer. A launcher and two evaluators have limits 1 and 2 and so six layers:
+// 0 is neither, 1 the launcher, 2 one evaluator, 5 all three. Layer 3, launcher and one evaluator, splits into 0+3,
+// 1+2, 2+1 and 3+0.
 type Layers struct {
 	limits []int
 	// pairs[e] are the layers that add up to e; sums[e] is the sum of its digits.

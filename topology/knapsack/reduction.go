@@ -13,9 +13,10 @@ import (
 // optimal solution is lost, nor one that costs the same. (The reduced cost fixing of knapsack solvers: Kellerer,
 // Pferschy, Pisinger, Knapsack Problems, §11.)
 //
-// Example: parts of up to 4, 3 and 2 units for 100 each, and a whole of 5. The first part and a third of the second make the bound, 133⅓, at a
-// price of 33⅓ for a unit. The first and all of the second is a solution of 200, so the gap is 66⅔. At that price it is 33⅓ dearer to leave the
-// first part out than to take it, and 33⅓ dearer to take the third than to leave it: 3+2 has an excess of 66⅔ and is retained, as it costs 200 too.
+// Example: parts of up to 4, 3 and 2 units for 100 each, and a whole of 5. The first part and a third of the second
+// make the bound, 133⅓, at a price of 33⅓ for a unit. The first and all of the second is a solution of 200, so the gap
+// is 66⅔. At that price it is 33⅓ dearer to leave the first part out than to take it, and 33⅓ dearer to take the third
+// than to leave it: 3+2 has an excess of 66⅔ and is retained, as it costs 200 too.
 
 // price is a cost per unit, as a fraction.
 type price struct{ cost, units int64 }
@@ -51,7 +52,8 @@ func (m *Mixer) Reduce(parts []ParetoFront, whole Share) (rests []ParetoFront, c
 	return rests, m.At(rests[0][whole.Layer], whole.Units), true
 }
 
-// kept returns the rests without points that only belong to solutions with more excess in all than the sieve lets through.
+// kept returns the rests without points that only belong to solutions with more excess in all than the sieve lets
+// through.
 func (m *Mixer) kept(parts []ParetoFront, lines []Line, whole Share, keep sieve) []ParetoFront {
 	own, least := make([]ParetoFront, len(parts)), make([]int64, len(parts))
 	for i, part := range parts {

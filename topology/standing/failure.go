@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// RankFailed is the condition of a PodGroup that reports the last failure of one of its ranks; it stays when the gang starts again. The message is a
-// Failure, LastTransitionTime the time of the failure.
+// RankFailed is the condition of a PodGroup that reports the last failure of one of its ranks; it stays when the gang
+// starts again. The message is a Failure, LastTransitionTime the time of the failure.
 const RankFailed = "lockstep.dev/RankFailed"
 
 // TakenAway is the condition of a pod, not of a PodGroup, that its own Job deletes because it was suspended. The pod's
@@ -35,7 +35,8 @@ type Failure struct {
 	Message string
 }
 
-// String prints the failure: "rank 3 (pod train-node-0-3-x7k2p on node n17): container node ended with exit code 1 (Error): ValueError: no data".
+// String prints the failure: "rank 3 (pod train-node-0-3-x7k2p on node n17): container node ended with exit code 1
+// (Error): ValueError: no data".
 func (f Failure) String() string {
 	var b strings.Builder
 	if f.Rank >= 0 {

@@ -14,7 +14,8 @@ func EstimatedAt(at string) string { return ", estimated to be free at " + at }
 
 // Start is the forecast start of a gang, by earlier waits. The instants are as RFC 3339 has them, in UTC.
 type Start struct {
-	// Low and High are the instants between which eight in ten such waits end, Middle is the one by which half of them do.
+	// Low and High are the instants between which eight in ten such waits end, Middle is the one by which half of them
+	// do.
 	Low, Middle, High string
 }
 

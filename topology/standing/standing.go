@@ -24,7 +24,8 @@ const (
 type Place struct {
 	// Nodes is the number of nodes that it uses; at least 1.
 	Nodes int
-	// Domain is the smallest domain that holds them all, as topology.Domain prints it; "cluster" if only the whole fleet does.
+	// Domain is the smallest domain that holds them all, as topology.Domain prints it; "cluster" if only the whole
+	// fleet does.
 	Domain string
 	// Quality is a proven lower bound of the cost of the best place for the gang on the fleet at the time, divided by
 	// the cost of this place: from 0.01 to 1, and 1 for one that cannot be better.

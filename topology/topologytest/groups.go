@@ -9,8 +9,8 @@ import (
 
 // The twin answers from labels and by trying everything. It shares no code with the package it checks.
 
-// usualWeight is the weight of single nodes and of a level that gives none; a level that the gang does not prefer counts
-// one part in unpreferred.
+// usualWeight is the weight of single nodes and of a level that gives none; a level that the gang does not prefer
+// counts one part in unpreferred.
 const (
 	usualWeight = 100
 	unpreferred = 16

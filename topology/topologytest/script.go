@@ -124,7 +124,8 @@ func branch(paths [][]string, prefix string, n int) [][]string {
 	return longer
 }
 
-// levelNamed is the known level of that name, or one made up. Every level weighs the same, and none is an accelerator's.
+// levelNamed is the known level of that name, or one made up. Every level weighs the same, and none is an
+// accelerator's.
 func levelNamed(name string) topology.Level {
 	for _, l := range topology.KnownLevels() {
 		if l.Name == name {

@@ -1,4 +1,5 @@
-// Command cases writes the planner's golden cases as folders of whole files, and takes Kubeflow Trainer's answers back from them.
+// Command cases writes the planner's golden cases as folders of whole files, and takes Kubeflow Trainer's answers back
+// from them.
 package main
 
 import (

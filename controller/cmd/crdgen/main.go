@@ -1,6 +1,6 @@
 // Command crdgen turns controller-gen's CustomResourceDefinitions into those that are shipped: the kinds of
-// trainer.kubeflow.org are served as v2alpha1 too, by the same schema, and v1alpha1 stays the stored version. Only our own fields are
-// described: with the words of core/v1 no installer but a server-side apply takes them.
+// trainer.kubeflow.org are served as v2alpha1 too, by the same schema, and v1alpha1 stays the stored version. Only our
+// own fields are described: with the words of core/v1 no installer but a server-side apply takes them.
 package main
 
 import (
@@ -135,7 +135,8 @@ func describe(crd, version map[string]any) error {
 	return nil
 }
 
-// serveAlias adds a served, unstored twin of the only version of a trainer's kind. Conversion None then changes nothing but apiVersion.
+// serveAlias adds a served, unstored twin of the only version of a trainer's kind. Conversion None then changes nothing
+// but apiVersion.
 func serveAlias(crd, stored map[string]any) {
 	spec, _ := crd["spec"].(map[string]any)
 	if spec["group"] != trainer {

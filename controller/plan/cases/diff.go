@@ -12,7 +12,8 @@ type edit struct{ i, j, k, l int }
 // gap is the number of equal lines between two edits that are printed as one hunk.
 const gap = 2
 
-// diff returns the difference between two texts. Before the lines of a hunk are as many equal ones as apply needs to find the place.
+// diff returns the difference between two texts. Before the lines of a hunk are as many equal ones as apply needs to
+// find the place.
 func diff(from, to string) string {
 	a, b := split(from), split(to)
 	aPaths, bPaths := paths(a), paths(b)
@@ -42,7 +43,8 @@ func write(out *strings.Builder, mark string, lines []string) {
 	}
 }
 
-// contextStart returns where the context of a hunk begins, so that the first match behind the hunk before is the right one.
+// contextStart returns where the context of a hunk begins, so that the first match behind the hunk before is the right
+// one.
 func contextStart(a []string, cursor, i, j int) int {
 	start := i
 	for start > cursor && find(a, cursor, a[start:j]) != start {
@@ -169,8 +171,8 @@ func commonSubsequences(a, b []string) [][]int {
 	return longest
 }
 
-// slide moves an insertion or a removal up, over at most so many equal lines, to where it begins with the outermost line: an item of a
-// list is then shown from its dash on.
+// slide moves an insertion or a removal up, over at most so many equal lines, to where it begins with the outermost
+// line: an item of a list is then shown from its dash on.
 func slide(a, b []string, e edit, equal int) edit {
 	lines, from, to := b, e.k, e.l
 	if from == to {

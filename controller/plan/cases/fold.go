@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// fold makes the difference of each part that has a base, and gives one to parts that are whole. Parts that did not fit, and were not
-// set since, stay.
+// fold makes the difference of each part that has a base, and gives one to parts that are whole. Parts that did not
+// fit, and were not set since, stay.
 func (s *Set) fold() {
 	known := s.bases()
 	for _, c := range s.All() {
@@ -34,8 +34,8 @@ func (c *Case) serves(name string, user *Case) bool {
 	return c.parts[name].misfit == nil && (c == user || c.isRoot(name))
 }
 
-// bases returns the parts of other cases that parts are differences from, as case/part. Only these are given to further parts:
-// a new base is a decision, which a person makes in a header.
+// bases returns the parts of other cases that parts are differences from, as case/part. Only these are given to further
+// parts: a new base is a decision, which a person makes in a header.
 func (s *Set) bases() map[string]bool {
 	known := map[string]bool{}
 	for _, c := range s.All() {
@@ -51,8 +51,8 @@ func (s *Set) bases() map[string]bool {
 // large is the number of lines up to which a whole part is easier to read than a difference from another case.
 const large = 20
 
-// nearest returns the base from which a part differs little: upstream.yaml of its own case, or where that takes many lines, as for
-// gangs, the part of another case that halves them.
+// nearest returns the base from which a part differs little: upstream.yaml of its own case, or where that takes many
+// lines, as for gangs, the part of another case that halves them.
 func (s *Set) nearest(c *Case, name string, known map[string]bool) string {
 	text := c.parts[name].text
 	best, lines := "", strings.Count(text, "\n")

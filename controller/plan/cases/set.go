@@ -30,8 +30,8 @@ func Load(folder string) (*Set, error) {
 	return s, errors.Join(s.Misfits()...)
 }
 
-// Open is Load for commands that write upstream's answers or ours: differences of these may not fit their bases any more. Save leaves
-// such a part unchanged unless it was set.
+// Open is Load for commands that write upstream's answers or ours: differences of these may not fit their bases any
+// more. Save leaves such a part unchanged unless it was set.
 func Open(folder string) (*Set, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*"+extension))
 	if err != nil || len(files) == 0 {
@@ -257,8 +257,8 @@ func (s *Set) baseOf(c *Case, name string) (*Case, string) {
 	return holder, of
 }
 
-// isRoot reports whether a part may be the base of other cases: it is whole, or a difference from its own case's upstream.yaml. So a
-// reader follows at most one other case for each part, and no part is its own base.
+// isRoot reports whether a part may be the base of other cases: it is whole, or a difference from its own case's
+// upstream.yaml. So a reader follows at most one other case for each part, and no part is its own base.
 func (c *Case) isRoot(name string) bool {
 	base := c.parts[name].base
 	return base == "" || base == Upstream

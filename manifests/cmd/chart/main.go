@@ -1,5 +1,5 @@
-// Command chart packs the Helm chart with the version of a binary's commit, and with the images of that commit the bundle for installations
-// without a network.
+// Command chart packs the Helm chart with the version of a binary's commit, and with the images of that commit the
+// bundle for installations without a network.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command images writes Lockstep's images, and JobSet's, as OCI layouts, from binaries that are there: DIR/<os>_<arch>/<command>.
+// Command images writes Lockstep's images, and JobSet's, as OCI layouts, from binaries that are there:
+// DIR/<os>_<arch>/<command>.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package v1beta1 declares the custom resource PodGroup, from which its CRD is generated. Programs use the native Go type, which has the
-// same fields (package gangapi).
+// Package v1beta1 declares the custom resource PodGroup, from which its CRD is generated. Programs use the native Go
+// type, which has the same fields (package gangapi).
 //
 // +kubebuilder:object:generate=false
 // +groupName=scheduling.lockstep.dev
@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGroup is pods that start together, for clusters without the PodGroups of scheduling.k8s.io. Pods join it by the label
-// lockstep.dev/pod-group.
+// PodGroup is pods that start together, for clusters without the PodGroups of scheduling.k8s.io. Pods join it by the
+// label lockstep.dev/pod-group.
 //
 // The CRD's rules repeat the API server's validation of its own PodGroups: those that are generated from Kubernetes'
 // markers, and below the ones that these leave out, such as a field that is added later. Of a PodGroup only minCount

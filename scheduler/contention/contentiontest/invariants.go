@@ -103,7 +103,8 @@ func (p *Player) mayUse(e contention.Entity, leases []contention.Lease, i int) b
 		return true
 	}
 	owner := p.jobs[string(l.Owner)]
-	if (l.Reason == contention.Replacement || l.Reason == contention.LateMember) && owner.Preemptible && !e.NeverPreempts &&
+	if (l.Reason == contention.Replacement || l.Reason == contention.LateMember) && owner.Preemptible &&
+		!e.NeverPreempts &&
 		e.Order.Priority > owner.Priority {
 		return true
 	}
@@ -221,8 +222,8 @@ func (p *Player) checkSweep(j *job) {
 	}
 }
 
-// checkHeld checks that a trial which waits for its sweep's turn has to: so many run, or wait before it without having to, and that it has
-// no place meanwhile.
+// checkHeld checks that a trial which waits for its sweep's turn has to: so many run, or wait before it without having
+// to, and that it has no place meanwhile.
 func (p *Player) checkHeld(j *job) {
 	if now, _ := p.machine.OrderOf(contention.ID(j.Name)); now.Compare(j.order()) != 0 {
 		p.fail(
@@ -276,7 +277,8 @@ func (p *Player) checkLeases() {
 	}
 }
 
-// checkConserved checks that an entity which waits fits nowhere by basic rules 2 and 3, unless a strict discipline holds it up.
+// checkConserved checks that an entity which waits fits nowhere by basic rules 2 and 3, unless a strict discipline
+// holds it up.
 func (p *Player) checkConserved(e contention.Entity) {
 	before := func(l *contention.Lease) bool { return l.Owner != e.ID && l.Order.Compare(e.Order) < 0 }
 	if p.policy.Strict && slices.ContainsFunc(p.machine.Leases(), before) {

@@ -17,15 +17,18 @@ const (
 	Ends   MoveKind = "ends"
 	// Leaves is the end of a job that was evicted or lost a node, and that waits again.
 	Leaves MoveKind = "leaves"
-	// Evicts is the begin of the eviction of a job that has a grace; it is followed by Leaves, or by Ends if the job ends before.
+	// Evicts is the begin of the eviction of a job that has a grace; it is followed by Leaves, or by Ends if the job
+	// ends before.
 	Evicts MoveKind = "evicts"
-	// Leases is a closed lease of a waiting job that is new, or whose nodes or firm instant changed since the last round.
+	// Leases is a closed lease of a waiting job that is new, or whose nodes or firm instant changed since the last
+	// round.
 	Leases MoveKind = "leases"
 	// Opens is the opening of such a lease, or its end if the job's turn passed to another trial of its sweep.
 	Opens MoveKind = "opens"
 )
 
-// Move records that a driver started a job, ended one, or granted a lease. The moves of two drivers of one scene can be compared.
+// Move records that a driver started a job, ended one, or granted a lease. The moves of two drivers of one scene can be
+// compared.
 type Move struct {
 	At   int64
 	Kind MoveKind

@@ -19,7 +19,8 @@ const Clique = "clique"
 
 // Scene is a fleet with its jobs and events. Instants are seconds.
 type Scene struct {
-	// Cliques is the number of equally large domains, Nodes the number of nodes of each, GPUs and CPUs those of each node.
+	// Cliques is the number of equally large domains, Nodes the number of nodes of each, GPUs and CPUs those of each
+	// node.
 	Cliques, Nodes, GPUs, CPUs int
 	Jobs                       []Job
 	Events                     []Event
@@ -53,7 +54,8 @@ type Job struct {
 	// Sweep is the set of trials to which it belongs, Limit the number of them that may run; "" and 0 for none.
 	Sweep string
 	Limit int
-	// Daemon pods do not wait: they start on their nodes whatever is leased, and stay there whatever happens to the nodes.
+	// Daemon pods do not wait: they start on their nodes whatever is leased, and stay there whatever happens to the
+	// nodes.
 	Daemon bool
 	// Pinned are the nodes of a daemon's pods.
 	Pinned []int
@@ -89,8 +91,8 @@ const (
 	Revoke EventKind = "revoke"
 	// FailOver replaces the machine by a new one, which gets the waiting entities and the old one's State.
 	FailOver EventKind = "fail-over"
-	// Stall makes a running gang one that starts and whose members make no progress, Progress lets one get further, Bound
-	// completes it.
+	// Stall makes a running gang one that starts and whose members make no progress, Progress lets one get further,
+	// Bound completes it.
 	Stall    EventKind = "stall"
 	Progress EventKind = "progress"
 	Bound    EventKind = "bound"
@@ -104,7 +106,8 @@ type Event struct {
 	Nodes []int
 	// Reason is that of a Hold.
 	Reason contention.Reason
-	// Used is the number of seconds for which the members of a Hold had their places; contention.None for a Hold without limit.
+	// Used is the number of seconds for which the members of a Hold had their places; contention.None for a Hold
+	// without limit.
 	Used int64
 }
 

@@ -47,7 +47,8 @@ func (p *Player) part(j *job, ranks []int) {
 	p.unit(j)
 }
 
-// firstParting returns when the first member of an elastic job leaves that was evicted alone; contention.None if none leaves.
+// firstParting returns when the first member of an elastic job leaves that was evicted alone; contention.None if none
+// leaves.
 func (j *job) firstParting() int64 {
 	first := int64(contention.None)
 	for _, at := range j.parting {

@@ -1,5 +1,5 @@
-// Package devicestest makes the resource.k8s.io objects of nodes with pairs of a GPU and a NIC, for tests and what-if scripts. It
-// depends on Kubernetes' API types only.
+// Package devicestest makes the resource.k8s.io objects of nodes with pairs of a GPU and a NIC, for tests and what-if
+// scripts. It depends on Kubernetes' API types only.
 package devicestest
 
 import (
@@ -28,8 +28,8 @@ func Class(kind string) *resourcev1.DeviceClass {
 	}
 }
 
-// Slice returns the ResourceSlice of a node with pairs of a GPU and a NIC. Each pair has a PCIe root of its own; the NICs of the
-// last broken pairs are below another root.
+// Slice returns the ResourceSlice of a node with pairs of a GPU and a NIC. Each pair has a PCIe root of its own; the
+// NICs of the last broken pairs are below another root.
 func Slice(node *corev1.Node, pairs, broken int) *resourcev1.ResourceSlice {
 	slice := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, ResourceVersion: "1", UID: types.UID("slice-" + node.Name)},

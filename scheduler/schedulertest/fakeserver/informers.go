@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informers returns informers whose pods are those of kube-scheduler's: the ones that have not ended. It is for tests that do not link kube-scheduler; a
-// test of podgroups checks the selector.
+// Informers returns informers whose pods are those of kube-scheduler's: the ones that have not ended. It is for tests
+// that do not link kube-scheduler; a test of podgroups checks the selector.
 func Informers(client kubernetes.Interface) informers.SharedInformerFactory {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	factory.InformerFor(

@@ -17,8 +17,8 @@ import (
 // template is the name of the claim templates for pairs, but for their number.
 const template = "pairs-"
 
-// publish lets nodes publish pairs of a GPU and a NIC below one PCIe root each, in place of the GPUs that they have as a resource;
-// the NICs of broken pairs are elsewhere. The class gpu stands for the resource.
+// publish lets nodes publish pairs of a GPU and a NIC below one PCIe root each, in place of the GPUs that they have as
+// a resource; the NICs of broken pairs are elsewhere. The class gpu stands for the resource.
 func publish(o *whatif.Objects, d *datadriven.TestData) error {
 	pairs, broken := perNode, 0
 	if err := number(d, "pairs", &pairs); err != nil {

@@ -1,6 +1,6 @@
-// Package whatiftest draws clusters for tests. A fleet is a picture: a line for each rack, a word for each of its nodes, a
-// letter for each GPU. Small letters are gangs that run, with one member on each of their nodes; capitals are single pods; a dot
-// is free. Node 2 of rack r1 is r1-2; of rack b1/r1, rack r1 in block b1, b1-r1-2.
+// Package whatiftest draws clusters for tests. A fleet is a picture: a line for each rack, a word for each of its
+// nodes, a letter for each GPU. Small letters are gangs that run, with one member on each of their nodes; capitals are
+// single pods; a dot is free. Node 2 of rack r1 is r1-2; of rack b1/r1, rack r1 in block b1, b1-r1-2.
 //
 //	r1: aa.. aaaa bb.. ....
 //	r2: cccc S... ccdd ....

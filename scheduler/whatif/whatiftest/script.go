@@ -25,10 +25,11 @@ import (
 //	budget a allowed=0               protects gang a
 //	publishes r1 pairs=4 broken=1    nodes of a rack, or one, publish pairs of a GPU and a NIC instead of GPUs
 //
-// Settings: require=rack, priority=10, end=2h (from now), told=10m/40m/2h (when eight in ten such waits end,
-// and half of them, from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1,
-// scheduler=NAME, owner=DaemonSet, leaving, over (its pods have ended), protected (by its PriorityClass), lost=0 (the completion index of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one
-// that does not exist), has=2 (of members that run: the first pairs of their nodes).
+// Settings: require=rack, priority=10, end=2h (from now), told=10m/40m/2h (when eight in ten such waits end, and half
+// of them, from now), ran=3h, saved=30m (ago), replace, never, min=4, gate=NAME, late=1, scheduler=NAME,
+// owner=DaemonSet, leaving, over (its pods have ended), protected (by its PriorityClass), lost=0 (the completion index
+// of a member that does not exist), claims=2 (pairs of each member, by a template; 0: one that does not exist), has=2
+// (of members that run: the first pairs of their nodes).
 func Draw(o *whatif.Objects, d *datadriven.TestData) (drawn bool, err error) {
 	switch d.Cmd {
 	case "fleet":

@@ -45,7 +45,8 @@ type load struct {
 	bound []time.Time
 }
 
-// newLoad makes the gangs that stay, waits until those have their nodes that can, and opens the stream. It flows until ctx ends.
+// newLoad makes the gangs that stay, waits until those have their nodes that can, and opens the stream. It flows until
+// ctx ends.
 func newLoad(ctx context.Context, c *cluster.Cluster, plan Plan) (*load, error) {
 	l := &load{client: c.Client, clock: plan.Clock}
 	_, err := l.client.CoreV1().Namespaces().Create(ctx,
@@ -177,7 +178,8 @@ func (l *load) end(ctx context.Context, name string) error {
 	return nil
 }
 
-// gap has something happen, and returns the longest time without a binding from then on, until the stream has flowed for a while undisturbed.
+// gap has something happen, and returns the longest time without a binding from then on, until the stream has flowed
+// for a while undisturbed.
 func (l *load) gap(ctx context.Context, undisturbed time.Duration, happens func() error) (time.Duration, error) {
 	began := l.clock.Now()
 	if err := happens(); err != nil {

@@ -23,8 +23,8 @@ type Plan struct {
 	Rounds int
 	// Settling is the undisturbed time before and after each event. A new standby must have read everything by then.
 	Settling time.Duration
-	// StandbyAfter is the time between the end of a leader and the start of the next standby. On a machine that all share, a start slows down the
-	// scheduler that is measured.
+	// StandbyAfter is the time between the end of a leader and the start of the next standby. On a machine that all
+	// share, a start slows down the scheduler that is measured.
 	StandbyAfter time.Duration
 	// Say receives each result as one line.
 	Say func(string)
@@ -48,8 +48,9 @@ func (r Result) Median() time.Duration { return r.Gaps[len(r.Gaps)/2] }
 // Longest is the longest of the gaps.
 func (r Result) Longest() time.Duration { return r.Gaps[len(r.Gaps)-1] }
 
-// Measure puts two schedulers, with the shipped configuration, in place of the cluster's own, and has each event happen. An error is also that the leader
-// changed although it only got no answer. None of the schedulers runs afterwards.
+// Measure puts two schedulers, with the shipped configuration, in place of the cluster's own, and has each event
+// happen. An error is also that the leader changed although it only got no answer. None of the schedulers runs
+// afterwards.
 func Measure(ctx context.Context, c *cluster.Cluster, plan Plan) ([]Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,8 +19,8 @@ import (
 type Plan struct {
 	// Ranks is the size of the job, one rank on each node. The fleet must have a tenth more nodes.
 	Ranks int
-	// Losses is the number of nodes that are lost for each figure, one after the other; Restarts the same for a job whose ranks all start
-	// again.
+	// Losses is the number of nodes that are lost for each figure, one after the other; Restarts the same for a job
+	// whose ranks all start again.
 	Losses, Restarts int
 	// Accelerators is the number of nvidia.com/gpu that a rank takes: all that a node has.
 	Accelerators int64

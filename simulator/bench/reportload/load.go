@@ -103,8 +103,8 @@ func post(ctx context.Context, client *http.Client, job Reporter, body string) i
 	return response.StatusCode
 }
 
-// training is the source of one job's reports: an hour or more of steady progress, an estimate that trembles, and a checkpoint now
-// and then.
+// training is the source of one job's reports: an hour or more of steady progress, an estimate that trembles, and a
+// checkpoint now and then.
 type training struct {
 	chance     *rand.Rand
 	start, end time.Time

@@ -26,7 +26,8 @@ type Shown struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// sent is the sending time of the report that each job shows; first and accepted are those of its first and its newest accepted report.
+	// sent is the sending time of the report that each job shows; first and accepted are those of its first and its
+	// newest accepted report.
 	sent, first, accepted map[string]time.Time
 	// versions are the latest that were seen of jobs.
 	versions          map[string]string
@@ -105,8 +106,8 @@ func (*Shown) ended(event watch.Event, version string) (next string, err error) 
 	}
 }
 
-// mayGoOn reports whether an API server that is slow may answer the same question later. Its cache can be behind the version that the last
-// watch saw.
+// mayGoOn reports whether an API server that is slow may answer the same question later. Its cache can be behind the
+// version that the last watch saw.
 func mayGoOn(err error) bool {
 	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }
@@ -183,8 +184,8 @@ func (s *Shown) Accept(job int, at time.Time) {
 	s.accepted[name] = at
 }
 
-// Ages returns the age of the report that each job shows, of all jobs with an accepted one. A job that has shown none yet waits since its
-// first one.
+// Ages returns the age of the report that each job shows, of all jobs with an accepted one. A job that has shown none
+// yet waits since its first one.
 func (s *Shown) Ages() []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

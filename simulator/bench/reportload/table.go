@@ -15,8 +15,8 @@ import (
 type Result struct {
 	Jobs  int  `json:"jobs"`
 	Fresh bool `json:"fresh_connections"`
-	// Believed is the time until the first report of each job was accepted when all began at once, and Refused the number that were answered with
-	// 429 until then.
+	// Believed is the time until the first report of each job was accepted when all began at once, and Refused the
+	// number that were answered with 429 until then.
 	Believed float64 `json:"believed_seconds"`
 	Refused  int     `json:"refused_until_believed"`
 	// Seconds is the time that was measured afterwards; all below is of that time.
@@ -25,7 +25,8 @@ type Result struct {
 	P50     float64     `json:"p50_ms"`
 	P99     float64     `json:"p99_ms"`
 	Longest float64     `json:"longest_ms"`
-	// Writes are the controller's attempts to write a report, by result, and Calls all of its requests to the API server.
+	// Writes are the controller's attempts to write a report, by result, and Calls all of its requests to the API
+	// server.
 	Writes map[string]float64 `json:"writes"`
 	Calls  float64            `json:"calls"`
 	// Cores are processor seconds per second by component.
@@ -40,8 +41,8 @@ type Result struct {
 	AgeLongest float64 `json:"age_longest_seconds"`
 	// Backwards counts the times that an older report replaced a newer one.
 	Backwards int `json:"backwards"`
-	// Behind is the number of jobs that did not show their newest accepted report when the load ended, and Lost the number that still did not
-	// after the controller was stopped gracefully.
+	// Behind is the number of jobs that did not show their newest accepted report when the load ended, and Lost the
+	// number that still did not after the controller was stopped gracefully.
 	Behind int `json:"behind"`
 	Lost   int `json:"lost"`
 	// Replaced is the time in seconds from stopping that controller, which flushes its pending reports, until the next

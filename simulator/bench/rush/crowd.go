@@ -39,8 +39,8 @@ func (c Crowd) Judge() error {
 	return nil
 }
 
-// Behind creates the jobs of an order, and then a job in each of several namespaces, which it makes: each when the one before has its
-// JobSet.
+// Behind creates the jobs of an order, and then a job in each of several namespaces, which it makes: each when the one
+// before has its JobSet.
 func (f Field) Behind(ctx context.Context, order Order, neighbors int) (Crowd, error) {
 	crowd := Crowd{Jobs: order.Count}
 	ctx, cancel := context.WithCancel(ctx)

@@ -22,7 +22,8 @@ const (
 	RuntimeName = "rush"
 )
 
-// Runtime is the ClusterTrainingRuntime of the jobs. Its pods are small, so that a fleet of some dozen nodes holds thousands.
+// Runtime is the ClusterTrainingRuntime of the jobs. Its pods are small, so that a fleet of some dozen nodes holds
+// thousands.
 func Runtime() *unstructured.Unstructured {
 	container := map[string]any{
 		"name": "node", "image": "none", "resources": map[string]any{"requests": map[string]any{"cpu": "10m"}},

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Restart holds the times of a restart of the controller while many suspended jobs exist, in seconds from asking the earlier process to
-// end.
+// Restart holds the times of a restart of the controller while many suspended jobs exist, in seconds from asking the
+// earlier process to end.
 type Restart struct {
 	// Jobs is the number of suspended jobs.
 	Jobs int `json:"jobs"`
@@ -23,8 +23,8 @@ type Restart struct {
 	Usage Usage `json:"usage"`
 }
 
-// Restarts makes the numbers of suspended jobs given, each on top of the one before, and at each restarts the controller and creates one
-// more. The error says also which restarts took too much; all are measured.
+// Restarts makes the numbers of suspended jobs given, each on top of the one before, and at each restarts the
+// controller and creates one more. The error says also which restarts took too much; all are measured.
 func (f Field) Restarts(ctx context.Context, order Order, sizes []int) ([]Restart, error) {
 	var restarts []Restart
 	var faults []error
@@ -100,8 +100,8 @@ func (f Field) seen(ctx context.Context, looks int) error {
 // CallsPerJob returns the number of calls to the API server for each job, those made once for all of them included.
 func (r Restart) CallsPerJob() float64 { return ratio(r.Usage.Total(), float64(r.Jobs)) }
 
-// The bounds of a restart, at any number of jobs: so many were measured with 10,000 (controller/BENCH.md), where all that is called once for
-// each job would be seen.
+// The bounds of a restart, at any number of jobs: so many were measured with 10,000 (controller/BENCH.md), where all
+// that is called once for each job would be seen.
 const (
 	// mostReady is the longest time until the next process is ready, in seconds.
 	mostReady = 10.0

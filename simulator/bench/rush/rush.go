@@ -33,8 +33,8 @@ type Result struct {
 	Jobs    int    `json:"jobs"`
 	Gang    string `json:"gang"`
 	Suspend bool   `json:"suspend"`
-	// Created is the time at which the API server had all jobs, JobSets that at which each job had its JobSet, Pods that at which
-	// each had its pod (of jobs that were not created suspended).
+	// Created is the time at which the API server had all jobs, JobSets that at which each job had its JobSet, Pods
+	// that at which each had its pod (of jobs that were not created suspended).
 	Created float64 `json:"created_seconds"`
 	JobSets float64 `json:"jobsets_seconds"`
 	Pods    float64 `json:"pods_seconds,omitempty"`

@@ -74,8 +74,8 @@ func TestScrape_RefusalIsAnError(t *testing.T) {
 	}
 }
 
-// controllers plays the TrainJob and the JobSet controller on a fake cluster: a TrainJob gets a JobSet, and a JobSet that is
-// not suspended a pod.
+// controllers plays the TrainJob and the JobSet controller on a fake cluster: a TrainJob gets a JobSet, and a JobSet
+// that is not suspended a pod.
 type controllers struct {
 	mu       sync.Mutex
 	dynamic  *dynamicfake.FakeDynamicClient

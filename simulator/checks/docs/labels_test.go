@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// labels lists the node labels that are levels of their own accord: a table for each family, which is one source of labels.
+// labels lists the node labels that are levels of their own accord: a table for each family, which is one source of
+// labels.
 func labels(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
@@ -37,8 +38,8 @@ func labels(t *testing.T) string {
 	return out.String()
 }
 
-// oneNodeForEachLevel returns nodes that together carry all known labels. A pool's label counts on slices of TPUs only, and the labels that two
-// releases of topograph share are the older one's beside one that only it has.
+// oneNodeForEachLevel returns nodes that together carry all known labels. A pool's label counts on slices of TPUs only,
+// and the labels that two releases of topograph share are the older one's beside one that only it has.
 func oneNodeForEachLevel() []topology.Node {
 	var nodes []topology.Node
 	for _, level := range topology.KnownLevels() {

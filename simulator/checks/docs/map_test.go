@@ -18,7 +18,8 @@ import (
 // trays are the places of a rack of the snapshot.
 const trays = 18
 
-// clusterMap draws the racks of the snapshot: each tray with the rank that runs there, and the places that are reserved.
+// clusterMap draws the racks of the snapshot: each tray with the rank that runs there, and the places that are
+// reserved.
 func clusterMap(t *testing.T) string {
 	t.Helper()
 	const top, left, width, height, gap = 54, 20, 150, 20, 22

@@ -172,7 +172,8 @@ func kindOf(c prometheus.Collector) string {
 	}
 }
 
-// schedulerMetrics reads the scheduler's metrics from its source: kube-scheduler's registry lists no metric before it has a value.
+// schedulerMetrics reads the scheduler's metrics from its source: kube-scheduler's registry lists no metric before it
+// has a value.
 func schedulerMetrics(t *testing.T) []metric {
 	t.Helper()
 	var rows []metric

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSite_HasAllPages fails for a page of docs/ that the site's navigation lacks, and for one of the navigation that is not there. make docs, which
-// needs a network once, fails for the same.
+// TestSite_HasAllPages fails for a page of docs/ that the site's navigation lacks, and for one of the navigation that
+// is not there. make docs, which needs a network once, fails for the same.
 func TestSite_HasAllPages(t *testing.T) {
 	_, list, _ := strings.Cut(text(t, "mkdocs.yml"), "\nnav:\n")
 	listed := map[string]bool{}

@@ -22,7 +22,8 @@ func typed() map[[2]string]string {
 	}
 }
 
-// TestPages_OutputsAreWritten fails for an output that no test writes and that is not listed as such. Blocks with a language are inputs.
+// TestPages_OutputsAreWritten fails for an output that no test writes and that is not listed as such. Blocks with a
+// language are inputs.
 func TestPages_OutputsAreWritten(t *testing.T) {
 	exceptions := typed()
 	blocks := regexp.MustCompile("(?m)^(.*)\n[ ]*```\n((?s:.*?))[ ]*```$")

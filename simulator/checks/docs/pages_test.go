@@ -17,7 +17,8 @@ import (
 const (
 	root = "../../.."
 	mend = "go test ./simulator/checks/docs -args -rewrite"
-	// played marks the pages whose commands this test runs; other pages have theirs written by tests with a control plane.
+	// played marks the pages whose commands this test runs; other pages have theirs written by tests with a control
+	// plane.
 	played = "<!-- commands: " + mend + " -->"
 )
 

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// parsed returns the syntax of the Go files of a folder of the source tree, without its tests, in the order of their names.
+// parsed returns the syntax of the Go files of a folder of the source tree, without its tests, in the order of their
+// names.
 func parsed(t *testing.T, folder string) []*ast.File {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, folder, "*.go"))

@@ -19,8 +19,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
 )
 
-// TestTable_OfTrainJobs prints the TrainJobs of the snapshot as kubectl would have when it was taken: by the columns of the CRD, the API server's
-// table and kubectl's printer.
+// TestTable_OfTrainJobs prints the TrainJobs of the snapshot as kubectl would have when it was taken: by the columns of
+// the CRD, the API server's table and kubectl's printer.
 func TestTable_OfTrainJobs(t *testing.T) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	read(t, "manifests/chart/crds/trainer.kubeflow.org_trainjobs.yaml", &crd)
@@ -68,7 +68,8 @@ func TestTable_OfTrainJobs(t *testing.T) {
 	)
 }
 
-// ages writes how old each date of a column was at an instant into the objects, and makes the column one of words: the API server counts to now.
+// ages writes how old each date of a column was at an instant into the objects, and makes the column one of words: the
+// API server counts to now.
 func ages(
 	t *testing.T,
 	list *unstructured.UnstructuredList,

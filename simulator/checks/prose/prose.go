@@ -29,8 +29,8 @@ func (f Finding) String() string {
 // errSyntax is returned for Go files that cannot be parsed.
 var errSyntax = errors.New("not a Go file")
 
-// Check returns the findings of a file in the order of its lines: of comments and messages of Go, of comments of shell scripts and
-// YAML, of Markdown without its code. Files of other kinds have none.
+// Check returns the findings of a file in the order of its lines: of comments and messages of Go, of comments of shell
+// scripts and YAML, of Markdown without its code. Files of other kinds have none.
 func Check(name string, source []byte) ([]Finding, error) {
 	var texts []text
 	switch filepath.Ext(name) {

@@ -190,8 +190,8 @@ func (b *bench) behind(ctx context.Context) error {
 	})
 }
 
-// onCluster brings up a cluster of its own for each measurement: nothing of the one before is left, and that is sooner done
-// than to delete it.
+// onCluster brings up a cluster of its own for each measurement: nothing of the one before is left, and that is sooner
+// done than to delete it.
 func (b *bench) onCluster(
 	ctx context.Context, patience time.Duration, measure func(context.Context, rush.Field) error,
 ) error {

@@ -41,8 +41,8 @@ func main() {
 // bench is one run of the command.
 type bench struct {
 	dir string
-	// pairs is the number of measurements of the scene in each mode, after one that does not count: a cluster that has just started is busy
-	// with its schemas, and its processes with caches.
+	// pairs is the number of measurements of the scene in each mode, after one that does not count: a cluster that has
+	// just started is busy with its schemas, and its processes with caches.
 	pairs int
 	// size is the number of pods of the large gang, waiting that of the gangs that do not fit beside it.
 	size, waiting int

@@ -26,13 +26,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// scene is one cluster on which gangs are made as the controller makes them of TrainJobs, or as users make them of plain pods.
+// scene is one cluster on which gangs are made as the controller makes them of TrainJobs, or as users make them of
+// plain pods.
 type scene struct {
 	cluster *cluster.Cluster
 	client  kubernetes.Interface
 	clock   clock.Clock
-	// finalizers are those that the controller gives to a PodGroup that is a custom resource. Groups that users make get it from the scheduler,
-	// in one more request; native groups get theirs from the API server.
+	// finalizers are those that the controller gives to a PodGroup that is a custom resource. Groups that users make
+	// get it from the scheduler, in one more request; native groups get theirs from the API server.
 	finalizers []string
 }
 
@@ -40,7 +41,8 @@ func newScene(c *cluster.Cluster, clock clock.Clock, finalizers []string) scene 
 	return scene{cluster: c, client: c.Client, clock: clock, finalizers: finalizers}
 }
 
-// play binds one large gang of single-GPU pods, and then makes gangs of eight whole nodes, for which there is no room left.
+// play binds one large gang of single-GPU pods, and then makes gangs of eight whole nodes, for which there is no room
+// left.
 func (s scene) play(ctx context.Context, size, waiting int) (figures, error) {
 	pods := s.client.CoreV1().Pods(metav1.NamespaceDefault)
 	all := &cache.ListWatch{
@@ -106,8 +108,8 @@ func (s scene) clear(ctx context.Context) error {
 	return nil
 }
 
-// whenAll returns a channel that gets nil once as many objects as are wanted are as they should be, or why that was not seen. Following
-// objects costs the API server the same in both modes, and less than asking again and again.
+// whenAll returns a channel that gets nil once as many objects as are wanted are as they should be, or why that was not
+// seen. Following objects costs the API server the same in both modes, and less than asking again and again.
 func (s scene) whenAll(
 	ctx context.Context, wanted int, kind runtime.Object, fits func(runtime.Object) bool, objects *cache.ListWatch,
 ) <-chan error {

@@ -1,4 +1,5 @@
-// Command bench-status measures the controller's status server with thousands of TrainJobs that report, on an embedded cluster.
+// Command bench-status measures the controller's status server with thousands of TrainJobs that report, on an embedded
+// cluster.
 package main
 
 import (

@@ -25,7 +25,8 @@ func processorTime(pid int) float64 {
 	if err != nil {
 		return 0
 	}
-	// The name, in brackets, may have blanks. utime and stime are the 12th and 13th field after it, in hundredths of a second.
+	// The name, in brackets, may have blanks. utime and stime are the 12th and 13th field after it, in hundredths of a
+	// second.
 	const user, system, perSecond = 11, 12, 100
 	fields := strings.Fields(string(content)[strings.LastIndexByte(string(content), ')')+1:])
 	if len(fields) <= system {

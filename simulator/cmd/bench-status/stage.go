@@ -160,8 +160,8 @@ func (s *stage) grow(parent context.Context, count int) error {
 	return nil
 }
 
-// join makes one job, waits until the controller and JobSet have made its Job, and gives that a pod and the pod a token, as
-// kube-controller-manager and a kubelet would.
+// join makes one job, waits until the controller and JobSet have made its Job, and gives that a pod and the pod a
+// token, as kube-controller-manager and a kubelet would.
 func (s *stage) join(ctx context.Context, i int) (reportload.Reporter, error) {
 	if _, err := s.cluster.Create(ctx, reportload.TrainJob(namespace, i)); err != nil {
 		return reportload.Reporter{}, err

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// concerned returns the folders of packages with tests whose own files changed, or those of a package that they import, sorted. A file in a
-// folder without a package, such as testdata, is of the next package around it. Folders of without, and those in them, are left out.
+// concerned returns the folders of packages with tests whose own files changed, or those of a package that they import,
+// sorted. A file in a folder without a package, such as testdata, is of the next package around it. Folders of without,
+// and those in them, are left out.
 func concerned(all []pkg, files, without []string) []string {
 	dirs := make(map[string]bool, len(all))
 	for _, p := range all {

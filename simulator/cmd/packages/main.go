@@ -1,5 +1,5 @@
-// Command packages prints folders of the module's packages that have tests, for make: those that a change concerns, and those whose tests start no
-// program. It asks go list about the module.
+// Command packages prints folders of the module's packages that have tests, for make: those that a change concerns, and
+// those whose tests start no program. It asks go list about the module.
 package main
 
 import (

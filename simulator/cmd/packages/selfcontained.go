@@ -2,11 +2,12 @@ package main
 
 import "slices"
 
-// starter is the package by which a test starts a program: what that prints depends on more than the test's own code and files.
+// starter is the package by which a test starts a program: what that prints depends on more than the test's own code
+// and files.
 const starter = "os/exec"
 
-// selfContained returns the folders of packages with tests that start no program, neither themselves nor by another package of the module, in the
-// order of all; and those of the others with tests.
+// selfContained returns the folders of packages with tests that start no program, neither themselves nor by another
+// package of the module, in the order of all; and those of the others with tests.
 func selfContained(all []pkg) (alone, others []string) {
 	index := make(map[string]*pkg, len(all))
 	for i := range all {

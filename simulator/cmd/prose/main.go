@@ -1,4 +1,5 @@
-// Command prose fails if comments, messages or pages of folders use phrases that the house replaces, and prints one line for each.
+// Command prose fails if comments, messages or pages of folders use phrases that the house replaces, and prints one
+// line for each.
 package main
 
 import (

@@ -65,8 +65,8 @@ func (c *Clock) Soonest() (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
-// Advance moves the clock to an instant, and over all timers on the way. Call backs see the instant for which they were made, and
-// may make timers that are due on the way too. An instant that has passed moves nothing.
+// Advance moves the clock to an instant, and over all timers on the way. Call backs see the instant for which they were
+// made, and may make timers that are due on the way too. An instant that has passed moves nothing.
 func (c *Clock) Advance(to time.Time) {
 	for {
 		c.mu.Lock()

@@ -133,8 +133,8 @@ func TestReservation_LargeGangStartsOnTime(t *testing.T) {
 	}
 }
 
-// The whole fleet is only free when the last of those has ended that ran when the gang became the first: that is the bound, to
-// the second. No job that runs longer passes.
+// The whole fleet is only free when the last of those has ended that ran when the gang became the first: that is the
+// bound, to the second. No job that runs longer passes.
 func TestReservation_WholeFleetStartsAtLastEnd(t *testing.T) {
 	scene := stream(t, exactly)
 	w := watch(t, scene, direct.Options{}, large(&scene, "all", 128, largeComes))
@@ -155,8 +155,8 @@ func TestReservation_HoldsWithOverestimates(t *testing.T) {
 	}
 }
 
-// Every other job promises nothing. First the gang's start is unknown, and all are barred from its place. Then only jobs
-// with a promise run there, and from now on it has an instant.
+// Every other job promises nothing. First the gang's start is unknown, and all are barred from its place. Then only
+// jobs with a promise run there, and from now on it has an instant.
 func TestReservation_HalfOfJobsHaveDeadlines(t *testing.T) {
 	n := 0
 	scene := stream(t, func(r *rand.Rand, runs int64) int64 {

@@ -11,8 +11,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/trace"
 )
 
-// crossed returns a scene of four nodes in two racks with only the inner two open, so that a gang of two crosses racks. There an
-// all-reduce takes 17.5 + 25 ms instead of 17.5 + 12.5: with a share of 300 thousandths, 1125 thousandths of the time.
+// crossed returns a scene of four nodes in two racks with only the inner two open, so that a gang of two crosses racks.
+// There an all-reduce takes 17.5 + 25 ms instead of 17.5 + 12.5: with a share of 300 thousandths, 1125 thousandths of
+// the time.
 func crossed(t *testing.T, checkpoint int64) *scenario.Scenario {
 	t.Helper()
 	s := whole(t, 4, comes("gang", 2, 0, 200, 0))

@@ -1,5 +1,6 @@
-// Package direct plays a queue in virtual time: gangs arrive, wait, start, are preempted and end. It drives contention.Machine and
-// has no rules of its own. It has no Kubernetes either: no pod, no informer, no clock. Equal scenes give equal events.
+// Package direct plays a queue in virtual time: gangs arrive, wait, start, are preempted and end. It drives
+// contention.Machine and has no rules of its own. It has no Kubernetes either: no pod, no informer, no clock. Equal
+// scenes give equal events.
 //
 //	result, err := direct.Run(scene, direct.Options{Preempt: true}, func(e direct.Event) { … })
 //

@@ -33,7 +33,8 @@ func Run(scene Scene, options Options, emit func(Event)) (Result, error) {
 type stopwatch struct {
 	// wall is its clock; nil if nothing is measured.
 	wall func() time.Time
-	// decided receives the cost of an evaluation: the members of the gang, whether it starts, and the wall time; nil with wall.
+	// decided receives the cost of an evaluation: the members of the gang, whether it starts, and the wall time; nil
+	// with wall.
 	decided func(members int, placed bool, took time.Duration)
 }
 

@@ -159,7 +159,8 @@ func (h *heap) Happens(e engine.Event) {
 	}
 }
 
-// BenchmarkEngineMemory replays 100,000 jobs, Philly's in a row, on 4,096 GPUs. The memory is that above the scene's own.
+// BenchmarkEngineMemory replays 100,000 jobs, Philly's in a row, on 4,096 GPUs. The memory is that above the scene's
+// own.
 func BenchmarkEngineMemory(b *testing.B) {
 	const jobs = 100_000
 	work, err := trace.Open("philly", 0)
@@ -193,8 +194,8 @@ func BenchmarkEngineMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkEngineGrowth replays gangs of four on fleets that grow; each gang has its share of time, so that half of the fleet is
-// in use.
+// BenchmarkEngineGrowth replays gangs of four on fleets that grow; each gang has its share of time, so that half of the
+// fleet is in use.
 func BenchmarkEngineGrowth(b *testing.B) {
 	for _, nodes := range []int{1024, 4096, 16384, 65536} {
 		f := machines(nodes, 16, 8)

@@ -138,7 +138,8 @@ func TestNodeFailure_GangRestartsInQueueOrder(t *testing.T) {
 		175 pair ended`)
 }
 
-// firstFit puts members on the first nodes with eight GPUs free, one each. It looks only at nodes before the limit, if that is not 0.
+// firstFit puts members on the first nodes with eight GPUs free, one each. It looks only at nodes before the limit, if
+// that is not 0.
 type firstFit struct{ limit int }
 
 func (f firstFit) Place(l topology.Ledger, gang topology.Gang) ([]int, bool) {
@@ -230,8 +231,8 @@ func TestDiscipline_DecidesBackfill(t *testing.T) {
 	}
 }
 
-// "large" has its place at 100 on two of four nodes; one of the two is free. A job that runs longer takes that one if the policy has
-// another one for "large" then, and a node beside the place if not; where there is none it waits.
+// "large" has its place at 100 on two of four nodes; one of the two is free. A job that runs longer takes that one if
+// the policy has another one for "large" then, and a node beside the place if not; where there is none it waits.
 func TestPolicy_BackfillBesideReservation(t *testing.T) {
 	s := whole(t, 3, comes("first", 2, 0, 100, 100), comes("large", 2, 1, 50, 0), comes("long", 1, 2, 200, 200),
 		comes("longer", 1, 3, 200, 200))

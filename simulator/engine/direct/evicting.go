@@ -17,8 +17,9 @@ import (
 //   - they are taken away one after the other until the job fits, or none is evicted;
 //   - in the reverse order, each but the last is put back if the job still fits.
 //
-// While victims leave, no job behind the one that evicts starts: it stays the head of the queue. Candidates are jobs that the scenario
-// lets be preempted, as for Lockstep: Kueue has no such mark, and owners of other jobs would use another ClusterQueue.
+// While victims leave, no job behind the one that evicts starts: it stays the head of the queue. Candidates are jobs
+// that the scenario lets be preempted, as for Lockstep: Kueue has no such mark, and owners of other jobs would use
+// another ClusterQueue.
 //
 // Not modeled: quotas, borrowing, cohorts, fair sharing, LowerOrNewerEqualPriority.
 type evicting struct {
@@ -164,8 +165,8 @@ func (q *evicting) Reason(id contention.ID) (contention.Wait, bool) {
 // Leases implements queue.
 func (q *evicting) Leases() []*contention.Lease { return nil }
 
-// victims returns the units that have to leave for an entity, nil if it does not fit without all candidates. More free capacity is
-// assumed never to harm, so that the number of those that are taken away is searched by halves.
+// victims returns the units that have to leave for an entity, nil if it does not fit without all candidates. More free
+// capacity is assumed never to harm, so that the number of those that are taken away is searched by halves.
 func (q *evicting) victims(snap *contention.Snapshot, e *contention.Entity) []*contention.Unit {
 	candidates := slices.Clone(snap.Running.Preemptible(e.Order.Priority))
 	slices.SortFunc(candidates, func(a, b *contention.Unit) int {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/direct"
 )
 
-// Jobs of a tenant take ten minutes. The third of three that need the whole fleet starts when two have run: after twenty minutes, and as long as the first has
-// run already, less.
+// Jobs of a tenant take ten minutes. The third of three that need the whole fleet starts when two have run: after
+// twenty minutes, and as long as the first has run already, less.
 func TestOptions_Foresees(t *testing.T) {
 	s := whole(t, 1)
 	for i := range 20 {

@@ -35,20 +35,21 @@ func (product) Reserve(l topology.Ledger, ask contention.Ask, running []topology
 
 // Policy is another scheduler's placement. It is deterministic for a given seed, and does not modify its arguments.
 type Policy interface {
-	// Place returns the node of each member, in rank order, or false if it finds no place for all of them. Closed nodes have
-	// nothing free in the ledger.
+	// Place returns the node of each member, in rank order, or false if it finds no place for all of them. Closed nodes
+	// have nothing free in the ledger.
 	Place(l topology.Ledger, gang topology.Gang) ([]int, bool)
 }
 
 // Confining is a Policy that places gangs inside one of several sets of nodes.
 type Confining interface {
 	Policy
-	// Sets returns sets of nodes and a number of members: wherever Place places the gang, one of the sets holds that many at least. nil says that they
-	// may be on any nodes.
+	// Sets returns sets of nodes and a number of members: wherever Place places the gang, one of the sets holds that
+	// many at least. nil says that they may be on any nodes.
 	Sets(l topology.Ledger, gang topology.Gang) (sets [][]int, members int)
 }
 
-// places is the contention.Placer of a policy. With it, the machine's turn is EASY backfill over that policy's placements.
+// places is the contention.Placer of a policy. With it, the machine's turn is EASY backfill over that policy's
+// placements.
 type places struct {
 	policy  Policy
 	nodes   int
@@ -109,7 +110,8 @@ func (p places) sound(gang topology.Gang, nodes []int) bool {
 	return true
 }
 
-// Reserve implements contention.Placer. More free capacity is assumed never to harm, so that the search halves the instants.
+// Reserve implements contention.Placer. More free capacity is assumed never to harm, so that the search halves the
+// instants.
 func (p places) Reserve(
 	l topology.Ledger, ask contention.Ask, running []topology.Running,
 ) (topology.Reservation, bool) {

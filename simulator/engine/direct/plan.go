@@ -65,7 +65,8 @@ func (p *plan) expect(snap *contention.Snapshot) {
 	}
 }
 
-// endOf returns when a unit ends by its limit, math.MaxInt64 if it has none. One that outlasts its limit is being ended.
+// endOf returns when a unit ends by its limit, math.MaxInt64 if it has none. One that outlasts its limit is being
+// ended.
 func (p *plan) endOf(u *contention.Unit) int64 {
 	switch u.End.Certainty {
 	case contention.Certain, contention.Reported, contention.Predicted:
@@ -176,8 +177,8 @@ func (p *plan) least(node int, steps []step, from, to int64) topology.Capacity {
 	return out
 }
 
-// holds reports whether all nodes of a ledger together have room for the members of a gang of one shape, without which no policy places
-// it. That is quicker to know.
+// holds reports whether all nodes of a ledger together have room for the members of a gang of one shape, without which
+// no policy places it. That is quicker to know.
 func (p *plan) holds(l topology.Ledger, e *spot) bool {
 	if len(e.Ask.Gang.Shapes) != 1 {
 		return true
@@ -224,7 +225,8 @@ func (p *plan) lastFitting(snap *contention.Snapshot, among line) int {
 	return last
 }
 
-// earliest returns the first instant inside the window at which an entity has a place for its whole limit, and the place.
+// earliest returns the first instant inside the window at which an entity has a place for its whole limit, and the
+// place.
 func (p *plan) earliest(snap *contention.Snapshot, e *spot) (int64, contention.Answer, bool) {
 	limit := ending(0, e.RunTime)
 	from := p.now
@@ -257,7 +259,8 @@ func (p *plan) earliest(snap *contention.Snapshot, e *spot) (int64, contention.A
 type confined struct {
 	in *plan
 	e  *spot
-	// sets are the sets, nil for all nodes. fewest is the number of nodes that the gang takes in one of them at least; 0 if it is not known.
+	// sets are the sets, nil for all nodes. fewest is the number of nodes that the gang takes in one of them at least;
+	// 0 if it is not known.
 	sets   [][]int
 	fewest int
 }
@@ -284,8 +287,9 @@ func (p *plan) confined(snap *contention.Snapshot, e *spot) confined {
 	return c
 }
 
-// bound returns an instant before which a gang of one shape has no place from another one on: in one of its sets, as many nodes as it needs at
-// least have room for a member, and each of them for its whole limit. It is math.MaxInt64 if there is no such instant.
+// bound returns an instant before which a gang of one shape has no place from another one on: in one of its sets, as
+// many nodes as it needs at least have room for a member, and each of them for its whole limit. It is math.MaxInt64 if
+// there is no such instant.
 func (c *confined) bound(from int64) int64 {
 	if c.fewest == 0 || from == math.MaxInt64 {
 		return from
@@ -323,8 +327,8 @@ func nth(of []int64, n int) int64 {
 	return of[n-1]
 }
 
-// roomFrom returns the first instant from which a node has room for a demand for so many seconds, 0 for all time; math.MaxInt64 if there
-// is none.
+// roomFrom returns the first instant from which a node has room for a demand for so many seconds, 0 for all time;
+// math.MaxInt64 if there is none.
 func roomFrom(steps []step, demand topology.Capacity, from, limit int64) int64 {
 	since := int64(math.MaxInt64)
 	for i, s := range steps {

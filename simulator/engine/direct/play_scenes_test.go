@@ -1,6 +1,7 @@
 //go:build !race
 
-// A replay has one goroutine, so that the race detector has nothing to find, and the scene of 14,540 small jobs is the longest of them.
+// A replay has one goroutine, so that the race detector has nothing to find, and the scene of 14,540 small jobs is the
+// longest of them.
 
 package direct_test
 
@@ -57,8 +58,9 @@ func wordless(s contentiontest.Scene) string {
 	return ""
 }
 
-// TestEngine_PlaysScenes plays the machine's own scenes: the same jobs start and are preempted, in the same order, at the same
-// instants, on the same nodes, as with the machine's own driver. Both play until the last instant of the script.
+// TestEngine_PlaysScenes plays the machine's own scenes: the same jobs start and are preempted, in the same order, at
+// the same instants, on the same nodes, as with the machine's own driver. Both play until the last instant of the
+// script.
 func TestEngine_PlaysScenes(t *testing.T) {
 	reasons := unsaid()
 	datadriven.Walk(t, "../../../scheduler/contention/testdata/scenes", func(t *testing.T, path string) {
@@ -315,8 +317,8 @@ func difference(got, want []string) string {
 
 var randomScenes = flag.Uint64("scenes", 60, "how many random scenes to draw")
 
-// Random scenes are played alike, too: gangs of all sizes with right and wrong estimates, priorities, elastic ones, and nodes that fail and
-// return.
+// Random scenes are played alike, too: gangs of all sizes with right and wrong estimates, priorities, elastic ones, and
+// nodes that fail and return.
 func TestEngine_PlaysRandomScenes(t *testing.T) {
 	for seed := range *randomScenes {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/contention"
 )
 
-// queue decides which waiting entity starts next. The product's is contention.Machine, which documents the methods. Rivals that a
-// contention.Policy cannot express have queues of their own, so that no rule of theirs is in the product.
+// queue decides which waiting entity starts next. The product's is contention.Machine, which documents the methods.
+// Rivals that a contention.Policy cannot express have queues of their own, so that no rule of theirs is in the product.
 type queue interface {
 	entities
 	changes

@@ -211,7 +211,8 @@ func (p *player) heldBy(r *run, rank int) topology.Held {
 	return topology.Held{Node: r.nodes[rank], Demand: gang.Shapes[gang.Members[rank].Shape].Demand}
 }
 
-// remains returns the seconds that a run of an elastic job still takes on the nodes that it has, by its owner's estimate, as its trainer reports it.
+// remains returns the seconds that a run of an elastic job still takes on the nodes that it has, by its owner's
+// estimate, as its trainer reports it.
 func (p *player) remains(r *run) int64 {
 	asked := &p.scene.Jobs[r.job]
 	work := asked.Promises

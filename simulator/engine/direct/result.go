@@ -13,8 +13,8 @@ type Result struct {
 	End int64
 	// Makespan is the time from the scene's Now to the last end of a job.
 	Makespan int64
-	// Utilization is the part of the fleet's accelerators that was in use, as a mean over the time in which at least one job
-	// waited: while none waits, idle accelerators are not the scheduler's fault. 0 if none ever waited.
+	// Utilization is the part of the fleet's accelerators that was in use, as a mean over the time in which at least
+	// one job waited: while none waits, idle accelerators are not the scheduler's fault. 0 if none ever waited.
 	Utilization float64
 	// Contended is the time for which at least one job waited, in seconds.
 	Contended int64
@@ -50,8 +50,8 @@ type Outcome struct {
 type Accuracy struct {
 	// Leased is the number of jobs that had a closed lease.
 	Leased int
-	// Unknown is the number of these leases that rested on guesses, Waiting that of the other jobs that had not started in the end.
-	// The remaining ones are compared.
+	// Unknown is the number of these leases that rested on guesses, Waiting that of the other jobs that had not started
+	// in the end. The remaining ones are compared.
 	Unknown, Waiting int
 	// Mean is the mean of the absolute error in seconds, 0 if none is compared.
 	Mean float64

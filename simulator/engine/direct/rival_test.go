@@ -17,8 +17,9 @@ func TestWindow(t *testing.T) {
 		jobs  []scenario.Job
 		want  string
 	}{
-		// "two" has a place from 120 (ends are rounded up to a minute) to 180, "three" from 180. With one reservation "late" could start
-		// at once, since it needs nothing of "two"; it would delay "three". The first cycle with two jobs is at 41, the next at 71.
+		// "two" has a place from 120 (ends are rounded up to a minute) to 180, "three" from 180. With one reservation
+		// "late" could start at once, since it needs nothing of "two"; it would delay "three". The first cycle with two
+		// jobs is at 41, the next at 71.
 		"every job that waits has a place": {3, []scenario.Job{
 			comes("first", 1, 0, 100, 100), comes("two", 3, 40, 60, 60), comes("three", 3, 41, 60, 60),
 			comes("late", 1, 42, 70, 70), comes("early", 1, 43, 30, 30),

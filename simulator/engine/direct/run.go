@@ -18,7 +18,8 @@ type run struct {
 	holds  []topology.Held
 	// nodes are those of the members that run, by rank. Initial units have none.
 	nodes []int
-	// start is the instant at which it began or, of an elastic job, resumed with other members; first is that at which it began.
+	// start is the instant at which it began or, of an elastic job, resumed with other members; first is that at which
+	// it began.
 	start, first int64
 	// parting are the ranks that leave alone when a grace is over.
 	parting []parting

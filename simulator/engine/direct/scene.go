@@ -25,8 +25,9 @@ type Job struct {
 	// Needed is the number of members that have to start together. Late members are additional. Members that do not
 	// start with the others never do.
 	Needed int
-	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
-	// queue and join it while it runs. Needed is ignored then. 0 stands for a job that is not elastic. Policies ignore Min.
+	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its
+	// place in the queue and join it while it runs. Needed is ignored then. 0 stands for a job that is not elastic.
+	// Policies ignore Min.
 	Min int
 	// Shrinks lets an elastic job give members beyond Min to jobs of a higher priority, and take them back behind all
 	// waiting jobs. It resumes from its last checkpoint whenever members leave or join, and its work takes longer with
@@ -40,8 +41,8 @@ type Job struct {
 	Runs int64
 	// Promises is the longest run time as known in advance, 0 if unknown. It may be wrong.
 	Promises int64
-	// Saves is the time between two checkpoints, from the first step on, 0 for no checkpoints. A job that is preempted, or loses a node,
-	// resumes from the last: checkpoints are on storage that all nodes share.
+	// Saves is the time between two checkpoints, from the first step on, 0 for no checkpoints. A job that is preempted,
+	// or loses a node, resumes from the last: checkpoints are on storage that all nodes share.
 	Saves int64
 	// Kind is the job's key for runs that take about as long, for Options.Learns.
 	Kind forecast.Key
@@ -58,8 +59,8 @@ type Job struct {
 	Replaces bool
 	// Sweep is the set of trials to which it belongs. Policies ignore it.
 	Sweep contention.Sweep
-	// Bound are the nodes of a DaemonSet's pods, by rank: they start there when the job arrives, whatever is leased, and stay whatever
-	// happens to the nodes. nil for all other jobs.
+	// Bound are the nodes of a DaemonSet's pods, by rank: they start there when the job arrives, whatever is leased,
+	// and stay whatever happens to the nodes. nil for all other jobs.
 	Bound []int
 }
 
@@ -184,14 +185,15 @@ type Options struct {
 	Unpriced bool
 	// Apart has gangs that ask for no topology start on any nodes (contention.Discipline.Together).
 	Apart bool
-	// Trusting has the idle of a lease count once while its instant rests on guesses, as it does otherwise (contention.Discipline.GuessWeight).
+	// Trusting has the idle of a lease count once while its instant rests on guesses, as it does otherwise
+	// (contention.Discipline.GuessWeight).
 	Trusting bool
 	// Rigid has elastic jobs start with all members, and never give one.
 	Rigid bool
 	// Unlimited has sweeps run as many trials as fit.
 	Unlimited bool
-	// Slack, Leases and Idle replace contention.Discipline.Slack, in hundredths, contention.Policy.MaxLeases and contention.Discipline.Budget, in
-	// seconds; 0 for those of the product.
+	// Slack, Leases and Idle replace contention.Discipline.Slack, in hundredths, contention.Policy.MaxLeases and
+	// contention.Discipline.Budget, in seconds; 0 for those of the product.
 	Slack, Idle int64
 	Leases      int
 	// Policy chooses nodes instead of the product, nil for the product. It preempts nothing, whatever Preempt is. If it
@@ -229,8 +231,8 @@ func (o Options) rules() contention.Policy {
 	case o.Discipline == Backfill && o.Policy == nil:
 		return rules
 	}
-	// EASY (Lifka, "The ANL/IBM SP Scheduling System", 1995) and strict queues reserve a place for the first of the queue alone, for as
-	// long as it takes. None gives it up.
+	// EASY (Lifka, "The ANL/IBM SP Scheduling System", 1995) and strict queues reserve a place for the first of the
+	// queue alone, for as long as it takes. None gives it up.
 	rules.MaxLeases, rules.Strict = 1, o.Discipline == Strict
 	rules.Budget, rules.Horizon, rules.CeilingPart = 0, 0, 0
 	return rules
@@ -253,13 +255,14 @@ const (
 	Joined
 	Ended
 	Preempted
-	// Evicted is reported when the preemption of a job with a grace begins. The job runs on until it is Preempted when the grace is over,
-	// Ended if it ends before, or Disrupted.
+	// Evicted is reported when the preemption of a job with a grace begins. The job runs on until it is Preempted when
+	// the grace is over, Ended if it ends before, or Disrupted.
 	Evicted
 	// Disrupted is reported instead of Ended if a node was lost. The job then waits again, and retains its place in the
 	// queue.
 	Disrupted
-	// Paused is reported instead of Disrupted if only the members on lost nodes are replaced. Joined follows when they are.
+	// Paused is reported instead of Disrupted if only the members on lost nodes are replaced. Joined follows when they
+	// are.
 	Paused
 	// Shrunk is reported when an elastic job loses members and continues.
 	Shrunk

@@ -339,8 +339,8 @@ func TestElasticGang_EvictedTakesNoMember(t *testing.T) {
 	}
 }
 
-// A node of the first one's place fails. When it is not back after the grace there is no place for the first one any more, and those that it
-// held up start.
+// A node of the first one's place fails. When it is not back after the grace there is no place for the first one any
+// more, and those that it held up start.
 func TestStrict_LiftedWhenNoPlaceIsLeft(t *testing.T) {
 	scene := fleet(t, 3, 3)
 	scene.Jobs = []direct.Job{

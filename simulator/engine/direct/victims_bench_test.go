@@ -18,8 +18,8 @@ type victim struct {
 	lost  int64
 }
 
-// crowded is twelve nodes in three racks, full of gangs of one to four nodes that may be preempted, and one of higher priority
-// that needs a number of nodes of one rack.
+// crowded is twelve nodes in three racks, full of gangs of one to four nodes that may be preempted, and one of higher
+// priority that needs a number of nodes of one rack.
 func crowded(tb testing.TB, seed uint64) direct.Scene {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))

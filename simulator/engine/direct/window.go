@@ -17,8 +17,8 @@ type limits struct {
 	interval, resolution, window int64
 }
 
-// slurmDefaults returns Slurm's default numbers: BACKFILL_INTERVAL, BACKFILL_RESOLUTION, BACKFILL_WINDOW and DEF_BF_MAX_JOB_TEST of
-// src/plugins/sched/backfill/backfill.c (SchedMD/slurm), which are those of slurm.conf(5).
+// slurmDefaults returns Slurm's default numbers: BACKFILL_INTERVAL, BACKFILL_RESOLUTION, BACKFILL_WINDOW and
+// DEF_BF_MAX_JOB_TEST of src/plugins/sched/backfill/backfill.c (SchedMD/slurm), which are those of slurm.conf(5).
 func slurmDefaults() limits {
 	return limits{tests: 500, interval: 30, resolution: 60, window: 24 * 60 * 60}
 }
@@ -31,15 +31,15 @@ func slurmDefaults() limits {
 // it has nodes for its whole time limit, and reserves these against all behind it (bf_job_part_count_reserve=0). A job
 // that would start beyond the window is skipped and reserves nothing, so that it delays no other.
 //
-// The time limit of a job is its declared bound. A job without one has none (partitions have no DefaultTime, and MaxTime is UNLIMITED by
-// default), so that neither its end nor anything behind it is inside the window.
+// The time limit of a job is its declared bound. A job without one has none (partitions have no DefaultTime, and
+// MaxTime is UNLIMITED by default), so that neither its end nor anything behind it is inside the window.
 //
 // Cycles plan anew. One is due only after an event and if two jobs wait, since it finds nothing new otherwise, and runs
 // at once if the last is as long ago as the interval. Plans extend to the last job that fits now: plans behind it
 // decide nothing, and are not visible.
 //
-// Not modeled: multifactor priorities, QOS and preemption (PreemptType=preempt/none is the default), several partitions, bf_max_time and
-// yields: a cycle takes no time.
+// Not modeled: multifactor priorities, QOS and preemption (PreemptType=preempt/none is the default), several
+// partitions, bf_max_time and yields: a cycle takes no time.
 type windowed struct {
 	limits
 

@@ -70,9 +70,9 @@ func BenchmarkNative(b *testing.B) {
 	}
 }
 
-// BenchmarkContention plays 600 gangs that wait for 64 nodes, with the machine of the queue alone and with the real scheduler: gangs that
-// only wait, without and with estimates, and a random scenario with preemption, elastic gangs and outages. Each start of a
-// pod counts.
+// BenchmarkContention plays 600 gangs that wait for 64 nodes, with the machine of the queue alone and with the real
+// scheduler: gangs that only wait, without and with estimates, and a random scenario with preemption, elastic gangs and
+// outages. Each start of a pod counts.
 func BenchmarkContention(b *testing.B) {
 	for _, of := range []struct {
 		name  string
@@ -145,8 +145,8 @@ func replay(b *testing.B, profile kube.Profile, racks, n, size int) {
 	b.ReportMetric(pods/(processor(b)-used).Seconds(), "pods/cpu-s")
 }
 
-// processor returns the processor time of the process, garbage collection included: it can be compared on a machine that others
-// use, too.
+// processor returns the processor time of the process, garbage collection included: it can be compared on a machine
+// that others use, too.
 func processor(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -30,11 +30,12 @@
 // that is reserved for the head of the queue, no gang was evaluated that may pass now that the head has to wait longer,
 // until another event.
 //
-// Victims that lose equally much are chosen in both by domain, then priority, then name. The core alone knows jobs that must not be
-// preempted whatever their priority.
+// Victims that lose equally much are chosen in both by domain, then priority, then name. The core alone knows jobs that
+// must not be preempted whatever their priority.
 //
-// A decision (engine.Watcher) is a cycle of the framework. The scheduler evaluates in it the waiting gangs that do not start, so there are
-// fewer decisions than engine direct reports, and one may take longer than the evaluation of its own gang.
+// A decision (engine.Watcher) is a cycle of the framework. The scheduler evaluates in it the waiting gangs that do not
+// start, so there are fewer decisions than engine direct reports, and one may take longer than the evaluation of its
+// own gang.
 //
 // # Differences from a cluster
 //

@@ -28,7 +28,8 @@ const (
 // Options configure how an engine plays.
 type Options struct {
 	Profile Profile
-	// Learns has the scheduler learn run times (GangPlacementArgs.LearnRunTimes), as direct.Options.Learns; of Lockstep only.
+	// Learns has the scheduler learn run times (GangPlacementArgs.LearnRunTimes), as direct.Options.Learns; of Lockstep
+	// only.
 	Learns bool
 	// Discipline is that of package config in which Lockstep's entities start, "" for the shipped profile's.
 	Discipline string
@@ -36,8 +37,8 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// New makes an engine. It sets the feature gates of the process, which are the same for all profiles; two engines may play at
-// once, but no other code of the process may want other gates.
+// New makes an engine. It sets the feature gates of the process, which are the same for all profiles; two engines may
+// play at once, but no other code of the process may want other gates.
 func New(o Options) (engine.Engine, error) {
 	if o.Profile != Lockstep && o.Profile != Native {
 		return nil, &badinput.Error{

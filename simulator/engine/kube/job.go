@@ -35,7 +35,8 @@ type job struct {
 	waits, runs bool
 	// leaves is set from its eviction until its grace is over.
 	leaves bool
-	// nodes are those of its ranks, -1 for a rank without one; there are bound of them, and fresh are those bound just now.
+	// nodes are those of its ranks, -1 for a rank without one; there are bound of them, and fresh are those bound just
+	// now.
 	nodes        []int
 	bound, fresh int
 	// number counts the starts of all jobs.
@@ -137,8 +138,8 @@ func (w *world) binds(pod *corev1.Pod) {
 	}
 }
 
-// begin reports that a job started or that members joined it, as the members show that were bound just now. Of a job that is not
-// elastic, members that were not needed and have no node leave: such a gang is as large as it starts.
+// begin reports that a job started or that members joined it, as the members show that were bound just now. Of a job
+// that is not elastic, members that were not needed and have no node leave: such a gang is as large as it starts.
 func (w *world) begin(i int) error {
 	j := &w.jobs[i]
 	j.fresh = 0

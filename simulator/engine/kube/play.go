@@ -22,8 +22,8 @@ import (
 const (
 	// look is the interval at which the scheduler evaluates those that wait for no reason, as long as there are any.
 	look = 30 * time.Second
-	// patience is the time to wait for waiting jobs after the last event that could let one of them start: longer than the
-	// longest pause of a gang of 4,096 in the stock profile, and than the five minutes after which all are tried.
+	// patience is the time to wait for waiting jobs after the last event that could let one of them start: longer than
+	// the longest pause of a gang of 4,096 in the stock profile, and than the five minutes after which all are tried.
 	patience = 15 * time.Minute
 	// restless is the number of cycles at one instant without a placement that is a fault.
 	restless = 1_000_000

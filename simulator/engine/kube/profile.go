@@ -18,8 +18,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
 )
 
-// native is the stock profile, with its generator of placements in an order that can be had again, and ties between them broken by
-// that order. The two digits of the tie breakers count less than one point of any stock score.
+// native is the stock profile, with its generator of placements in an order that can be had again, and ties between
+// them broken by that order. The two digits of the tie breakers count less than one point of any stock score.
 const native = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -33,8 +33,9 @@ type played struct {
 	discipline contention.Discipline
 }
 
-// arrives reports whether a job arrives in the scenario. Jobs that run when the scene begins and that may be preempted, or have members
-// that wait, arrive too: at the instant at which the scene has them started. All others are objects of a snapshot.
+// arrives reports whether a job arrives in the scenario. Jobs that run when the scene begins and that may be preempted,
+// or have members that wait, arrive too: at the instant at which the scene has them started. All others are objects of
+// a snapshot.
 func arrives(j contentiontest.Job) bool { return j.On == nil || j.Preemptible || len(j.On) < j.Members }
 
 // sentinel is a job that arrives after the last instant of the script: its arrival stops the engine.

@@ -29,7 +29,8 @@ type rules struct {
 	// free holds the free capacity by node, away the nodes on which nothing starts.
 	free []topology.Capacity
 	away map[int]bool
-	// waits are the jobs that wait, leaves those that are evicted, runs the nodes of those that run; leases are the last that were reported of those that wait.
+	// waits are the jobs that wait, leaves those that are evicted, runs the nodes of those that run; leases are the
+	// last that were reported of those that wait.
 	waits  map[int]bool
 	leaves map[int]bool
 	runs   map[int][]int
@@ -230,7 +231,8 @@ func (r *rules) preempted(e engine.Event) {
 	}
 }
 
-// overtakes checks that no earlier job with the same question waits, if a lease that refuses it would not let the other one pass either.
+// overtakes checks that no earlier job with the same question waits, if a lease that refuses it would not let the other
+// one pass either.
 func (r *rules) overtakes(job int) {
 	of := &r.p.of.Jobs[job]
 	if of.Bound != nil {
@@ -264,7 +266,8 @@ func (p played) order(job int) contention.Order {
 	return p.due(job, contention.Order{Priority: j.Priority, Since: p.of.Begin.Add(j.Submit), Name: j.ID})
 }
 
-// due returns the order of a job with when it is due: a part of its run time after it got ready, or of a day if that is not known.
+// due returns the order of a job with when it is due: a part of its run time after it got ready, or of a day if that is
+// not known.
 func (p played) due(job int, order contention.Order) contention.Order {
 	if slack := p.discipline.Slack; slack > 0 {
 		const hundred = 100
@@ -274,8 +277,8 @@ func (p played) due(job int, order contention.Order) contention.Order {
 	return order
 }
 
-// checkTold checks, if all ends are certain and hold and no node is lost, that each job starts at the instant that was reported last before
-// which no earlier job arrived.
+// checkTold checks, if all ends are certain and hold and no node is lost, that each job starts at the instant that was
+// reported last before which no earlier job arrived.
 func (p played) checkTold(t *testing.T, events []engine.Event) {
 	t.Helper()
 	if !p.isCertain() {

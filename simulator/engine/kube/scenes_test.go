@@ -77,9 +77,9 @@ func inexpressible(s contentiontest.Scene) string {
 	return ""
 }
 
-// TestEngines_PlayScenes plays the scenes of the queue with the machine's own player, with engine direct and with the real scheduler. Both
-// engines report equal events. The same jobs start, end, leave and have closed leases at the same instants, on the same nodes, as in the player,
-// which checks the invariants after each round.
+// TestEngines_PlayScenes plays the scenes of the queue with the machine's own player, with engine direct and with the
+// real scheduler. Both engines report equal events. The same jobs start, end, leave and have closed leases at the same
+// instants, on the same nodes, as in the player, which checks the invariants after each round.
 func TestEngines_PlayScenes(t *testing.T) {
 	left := unplayed()
 	datadriven.Walk(t, scenesFolder, func(t *testing.T, path string) {
@@ -109,7 +109,8 @@ func TestEngines_PlayScenes(t *testing.T) {
 	}
 }
 
-// manyJobs bounds the jobs of a scene that is played without -long. The scene with the most takes engine kube five minutes.
+// manyJobs bounds the jobs of a scene that is played without -long. The scene with the most takes engine kube five
+// minutes.
 const manyJobs = 5_000
 
 // playScene plays a scene in all three ways, and returns the first differences.

@@ -288,9 +288,9 @@ func (s *stopper) Happens(e engine.Event) {
 	}
 }
 
-// Three racks and 17 trays of the fourth are full of urgent gangs, for which another one waits; on the last tray runs a job of priority 0.
-// Behind the head of the queue an urgent gang of a lower priority asks for a tray: it preempts at once, by both engines. The scheduler once
-// took two minutes for that, and the machine an hour.
+// Three racks and 17 trays of the fourth are full of urgent gangs, for which another one waits; on the last tray runs a
+// job of priority 0. Behind the head of the queue an urgent gang of a lower priority asks for a tray: it preempts at
+// once, by both engines. The scheduler once took two minutes for that, and the machine an hour.
 func TestPreemption_GangBehindTheHeadPreempts(t *testing.T) {
 	known := func(j trace.Job, priority int32, preemptible bool) trace.Job {
 		j.Priority, j.Preemptible, j.Estimate = priority, preemptible, j.Duration

@@ -11,7 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// suspend deletes the pods of a job that waits, as the controller of a suspended job does, and its PodGroup if it is withdrawn.
+// suspend deletes the pods of a job that waits, as the controller of a suspended job does, and its PodGroup if it is
+// withdrawn.
 func (w *world) suspend(e scenario.Event) error {
 	j := &w.jobs[e.Job]
 	if !j.waits {

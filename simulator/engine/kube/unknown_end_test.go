@@ -45,8 +45,8 @@ func TestKube_UnknownEndDoesNotIdleTheFleet(t *testing.T) {
 	}
 }
 
-// use holds the start and the end of each job, the part of the 512 accelerators that was in use over a time, and the waits of jobs of one
-// node.
+// use holds the start and the end of each job, the part of the 512 accelerators that was in use over a time, and the
+// waits of jobs of one node.
 type use struct {
 	started, ended map[string]time.Duration
 	busy           float64

@@ -273,7 +273,8 @@ func (w *world) close() {
 	_ = w.sched.Profiles.Close() // plugins that cannot be closed hold nothing of this process
 }
 
-// touched gives an object that is about to replace another one a resource version of its own: handlers ignore equal ones.
+// touched gives an object that is about to replace another one a resource version of its own: handlers ignore equal
+// ones.
 func touched[T stepped.Object](w *world, o T) T {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetResourceVersion(w.version())

@@ -20,7 +20,8 @@ func promised(jobs ...trace.Job) []trace.Job {
 	return jobs
 }
 
-// prioritized returns the job with a priority; others may evict one of 0 only. Above 0 jobs are urgent: they evict whatever that loses.
+// prioritized returns the job with a priority; others may evict one of 0 only. Above 0 jobs are urgent: they evict
+// whatever that loses.
 func prioritized(j trace.Job, priority int32) trace.Job {
 	j.Priority, j.Preemptible = priority, priority == 0
 	if priority > 0 {

@@ -18,7 +18,8 @@ import (
 // load is the demand of random gangs while they arrive, divided by the fleet's capacity.
 const load = 1.1
 
-// grounds is a fleet of random scenarios: nodes is the size of the largest gangs, levels are those that gangs may require.
+// grounds is a fleet of random scenarios: nodes is the size of the largest gangs, levels are those that gangs may
+// require.
 type grounds struct {
 	fleet  string
 	nodes  int
@@ -33,9 +34,10 @@ func groundsOf(seed uint64) grounds {
 	return grounds{"h100-64", 16, []string{"", levelRack}}
 }
 
-// Random returns a randomly generated scenario of n gangs on about 64 nodes, a little more than these can hold: sizes from a part of a
-// node to a clique, four priorities, half of them preemptible, a fifth elastic, some with a known end that may be wrong, and nodes that
-// fail, are drained and return. Even seeds have GB200 cliques, odd ones nodes with eight GPUs. An error is a fault of this package.
+// Random returns a randomly generated scenario of n gangs on about 64 nodes, a little more than these can hold: sizes
+// from a part of a node to a clique, four priorities, half of them preemptible, a fifth elastic, some with a known end
+// that may be wrong, and nodes that fail, are drained and return. Even seeds have GB200 cliques, odd ones nodes with
+// eight GPUs. An error is a fault of this package.
 func Random(seed uint64, n int) (*scenario.Scenario, error) {
 	f, err := fleet.Open(groundsOf(seed).fleet)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package scenarios has small scenarios; each of them shows one thing that an engine has to get right. Tests of engines play them all,
-// and compare the reports.
+// Package scenarios has small scenarios; each of them shows one thing that an engine has to get right. Tests of engines
+// play them all, and compare the reports.
 package scenarios
 
 import (

@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// SetGates sets the gates of a process in which schedulers are played. A gate is set before those that depend on it. A gate that is as
-// it should be is left alone: others may be reading it.
+// SetGates sets the gates of a process in which schedulers are played. A gate is set before those that depend on it. A
+// gate that is as it should be is left alone: others may be reading it.
 func SetGates() error {
 	for _, step := range []map[featuregate.Feature]bool{
 		{features.GenericWorkload: true},

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informer is a store of one kind of objects. It calls its handlers in the caller's goroutine, in the order in which they were added.
+// Informer is a store of one kind of objects. It calls its handlers in the caller's goroutine, in the order in which
+// they were added.
 type Informer struct {
 	cache.SharedIndexInformer // nil: methods that are not overridden are never called
 
@@ -70,8 +71,8 @@ func (i *Informer) Set(o Object) error {
 	return i.Add(o)
 }
 
-// Replace gives the informer a new list, as after a watch that was cut. Objects that are not in it are deleted; their followers get the last known
-// state in a DeletedFinalStateUnknown.
+// Replace gives the informer a new list, as after a watch that was cut. Objects that are not in it are deleted; their
+// followers get the last known state in a DeletedFinalStateUnknown.
 func (i *Informer) Replace(list []Object) error {
 	there := make(map[types.NamespacedName]bool, len(list))
 	for _, o := range list {

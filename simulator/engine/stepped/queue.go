@@ -75,8 +75,8 @@ func (q Queue) FlushLeft(logger klog.Logger) { flushLeft(q.of, logger) }
 // IsEmpty reports whether Pop would block.
 func (q Queue) IsEmpty() bool { return q.active.Len()+q.pausing.Len() == 0 }
 
-// Next returns the earliest end of a pause; false if no entity pauses. Pauses end with whole seconds, and an entity that pauses
-// until one is back with the one after.
+// Next returns the earliest end of a pause; false if no entity pauses. Pauses end with whole seconds, and an entity
+// that pauses until one is back with the one after.
 func (q Queue) Next(now time.Time) (time.Time, bool) {
 	var first time.Time
 	for _, h := range []*heap.Heap[framework.QueuedEntityInfo]{q.pausing, q.failed} {

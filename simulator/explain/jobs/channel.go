@@ -11,7 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
-// channelTemplate is the claim template that NVIDIA's controller would make for the ComputeDomain of a job that is not there yet.
+// channelTemplate is the claim template that NVIDIA's controller would make for the ComputeDomain of a job that is not
+// there yet.
 func channelTemplate(job *trainerv1alpha1.TrainJob) (*resourcev1.ResourceClaimTemplate, error) {
 	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
 	template, err := nvlink.Template(nvlink.Domain{

@@ -4,7 +4,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// setDefaults sets the fields of a claim's requests that the API server sets when the claim is created: one device, by its count.
+// setDefaults sets the fields of a claim's requests that the API server sets when the claim is created: one device, by
+// its count.
 func setDefaults(spec *resourcev1.ResourceClaimSpec) {
 	for i := range spec.Devices.Requests {
 		request := &spec.Devices.Requests[i]

@@ -1,4 +1,5 @@
-// Package live asks a running scheduler: its reservations are in its memory, and a snapshot of the cluster does not have them.
+// Package live asks a running scheduler: its reservations are in its memory, and a snapshot of the cluster does not
+// have them.
 package live
 
 import (
@@ -115,8 +116,8 @@ func forward(
 	return int(ports[0].Local), stop, nil
 }
 
-// ErrNotLoopback indicates an address beyond this machine. Schedulers sign their certificates themselves, so a token sent there could
-// be read by any server that answers.
+// ErrNotLoopback indicates an address beyond this machine. Schedulers sign their certificates themselves, so a token
+// sent there could be read by any server that answers.
 var ErrNotLoopback = errors.New("it is not an address of this machine")
 
 // ReservationsAt asks the scheduler at a URL of the loopback interface, with the credentials of the cluster.

@@ -53,7 +53,9 @@ func TestReservations_AskInTheNamespace(t *testing.T) {
 			t.Errorf("it asks for %s", r.URL.Path)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"holderIdentity": ""}}`))
+		_, _ = w.Write(
+			[]byte(`{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"holderIdentity": ""}}`),
+		)
 	}))
 	t.Cleanup(s.Close)
 	_, err := live.Reservations(t.Context(), &rest.Config{Host: s.URL}, "gpu-system")

@@ -26,7 +26,8 @@ func field(o client.Object, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-// set sets a field of a typed object, to its zero value for an invalid one. Fields that an object does not have are not set.
+// set sets a field of a typed object, to its zero value for an invalid one. Fields that an object does not have are not
+// set.
 func set(o client.Object, name string, to reflect.Value) {
 	f := field(o, name)
 	switch {

@@ -86,7 +86,8 @@ func (s *Server) of(kind string) *collection {
 	return c
 }
 
-// KindOf returns the kind of an object or of a list of objects. It panics for one that the scheme does not know: a fault of the caller.
+// KindOf returns the kind of an object or of a list of objects. It panics for one that the scheme does not know: a
+// fault of the caller.
 func (s *Server) KindOf(o runtime.Object) string {
 	gvk, err := apiutil.GVKForObject(o, s.scheme)
 	if err != nil {
@@ -173,8 +174,8 @@ func (s *Server) count(kind, namespace, name string) int64 {
 	return s.made[key]
 }
 
-// Update stores a changed object: all but its status, or only that. The error is an API error: a conflict if the version or UID that the object
-// names is not the present one.
+// Update stores a changed object: all but its status, or only that. The error is an API error: a conflict if the
+// version or UID that the object names is not the present one.
 func (s *Server) Update(given client.Object, subresource string) (client.Object, error) {
 	kind := s.KindOf(given)
 	old, err := s.Get(kind, client.ObjectKeyFromObject(given))

@@ -26,8 +26,8 @@ const (
 	within = 300
 )
 
-// bug is a fault that is put into the product: pieces of files that are replaced, and the invariant that has to break, in some seed or, if the bug
-// is too rare for that, in a scene.
+// bug is a fault that is put into the product: pieces of files that are replaced, and the invariant that has to break,
+// in some seed or, if the bug is too rare for that, in a scene.
 type bug struct {
 	finds, scene string
 	edits        []edit

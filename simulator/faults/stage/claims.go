@@ -17,7 +17,8 @@ import (
 // claimLag is the delay of the controller of ResourceClaims.
 const claimLag = 50 * time.Millisecond
 
-// claims is the controller of ResourceClaims: it makes those that pods ask for by a template, and takes back unused ones.
+// claims is the controller of ResourceClaims: it makes those that pods ask for by a template, and takes back unused
+// ones.
 type claims struct {
 	World
 

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// jobLag is the delay of the Job controller, firstBackoff and longestBackoff bound its pause before a failed pod is made again.
+	// jobLag is the delay of the Job controller, firstBackoff and longestBackoff bound its pause before a failed pod is
+	// made again.
 	jobLag         = 100 * time.Millisecond
 	firstBackoff   = 10 * time.Second
 	longestBackoff = 10 * time.Minute
@@ -313,7 +314,8 @@ func (j *jobs) decide(s *state) {
 	}
 }
 
-// create makes the pods that are missing, those that failed after a pause: of the Job, or of their index if those have limits of their own.
+// create makes the pods that are missing, those that failed after a pause: of the Job, or of their index if those have
+// limits of their own.
 func (j *jobs) create(s *state) {
 	name, alone := client.ObjectKeyFromObject(s.job), s.job.Spec.BackoffLimitPerIndex != nil
 	if left := j.failures[s.job.UID].left(j.Now()); left > 0 && !alone {

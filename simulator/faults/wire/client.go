@@ -38,7 +38,8 @@ type Client struct {
 
 var _ client.Client = (*Client)(nil)
 
-// NewClient returns a client that reads the kinds of the caches from them, and all others, and with nil caches all, from the server.
+// NewClient returns a client that reads the kinds of the caches from them, and all others, and with nil caches all,
+// from the server.
 func NewClient(p *Process, s *apiserver.Server, caches map[string]*stepped.Informer, indices Indices) *Client {
 	return &Client{process: p, server: s, caches: caches, indices: indices}
 }

@@ -26,8 +26,8 @@ import (
 
 var errNotServed = errors.New("the model of the API server does not serve this")
 
-// Clientset returns a client of the process as schedulers have it: client-go's own, with its limits and its patience, on a connection that leads to
-// the gate. It cannot watch.
+// Clientset returns a client of the process as schedulers have it: client-go's own, with its limits and its patience,
+// on a connection that leads to the gate. It cannot watch.
 func Clientset(p *Process, server *apiserver.Server, qps float32, burst int) (kubernetes.Interface, error) {
 	config := &rest.Config{Host: "http://apiserver", QPS: qps, Burst: burst}
 	config.ContentType = runtime.ContentTypeJSON // requests are decoded here, and the server's own encoding is not

@@ -80,8 +80,8 @@ func discard(file *os.File) error {
 	return nil
 }
 
-// ReadFile reads the snapshot in a file, compressed or not: one of ours, as Read does, or Kubernetes objects, as ReadObjects does. A
-// file that cannot be read is bad input.
+// ReadFile reads the snapshot in a file, compressed or not: one of ours, as Read does, or Kubernetes objects, as
+// ReadObjects does. A file that cannot be read is bad input.
 func ReadFile(path string) (Snapshot, error) {
 	file, err := os.Open(path)
 	if err != nil {

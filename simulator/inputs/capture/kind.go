@@ -28,7 +28,8 @@ type kind struct {
 	name     string
 	// needed is set if a scheduler reads it: a file that does not mention it is no snapshot of a cluster.
 	needed bool
-	// also are other APIs that may have the objects, looked into in order until there is one; in a snapshot they are of the first.
+	// also are other APIs that may have the objects, looked into in order until there is one; in a snapshot they are of
+	// the first.
 	also []schema.GroupVersion
 	// blank is a new object; add puts one that blank made into its list.
 	blank func() object

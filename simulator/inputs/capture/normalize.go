@@ -9,7 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/dialects"
 )
 
-// scheduler is the first name of Lockstep's scheduler. Pods that give another of its names stand in a snapshot with this one.
+// scheduler is the first name of Lockstep's scheduler. Pods that give another of its names stand in a snapshot with
+// this one.
 const scheduler = "lockstep-scheduler"
 
 // marks reads the gang marks of the pods of each namespace, by its PodGroups.

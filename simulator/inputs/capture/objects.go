@@ -21,9 +21,9 @@ import (
 // FormatObjects is the format that the manifest of a file of plain objects names; such a file has no manifest itself.
 const FormatObjects = "kubernetes objects"
 
-// ReadObjects reads a file of Kubernetes objects as a snapshot: YAML documents, one object each, or lists of them. kwokctl
-// snapshot export (and save --format k8s) and kubectl get -o yaml write such files, and kwokctl snapshot record begins with one;
-// its changes follow as documents of kind ResourcePatch. Name is its name in errors.
+// ReadObjects reads a file of Kubernetes objects as a snapshot: YAML documents, one object each, or lists of them.
+// kwokctl snapshot export (and save --format k8s) and kubectl get -o yaml write such files, and kwokctl snapshot record
+// begins with one; its changes follow as documents of kind ResourcePatch. Name is its name in errors.
 //
 // Such a file has neither its time of capture nor the requested kinds. The instant is the latest that an object names.
 // A kind without objects is Unsaid. Only changes that add or remove nodes are read; a warning counts all others. Other
@@ -62,8 +62,8 @@ type objects struct {
 	kinds []kind
 	known map[schema.GroupKind]int
 	found []found
-	// lines is the line of each object, left the number of a kind that no scheduler counts, passed the content that is not
-	// read, for people.
+	// lines is the line of each object, left the number of a kind that no scheduler counts, passed the content that is
+	// not read, for people.
 	lines   map[string]int
 	left    map[int]int
 	passed  map[string]int

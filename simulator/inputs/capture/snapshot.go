@@ -100,8 +100,8 @@ type Change struct {
 	Node *corev1.Node
 }
 
-// Missing returns the kinds that the snapshot does not mention, as resources, in the order of the file: those that a scheduler
-// reads.
+// Missing returns the kinds that the snapshot does not mention, as resources, in the order of the file: those that a
+// scheduler reads.
 func (s *Snapshot) Missing() []string {
 	var missing []string
 	for _, k := range kinds() {

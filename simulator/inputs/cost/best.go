@@ -9,8 +9,8 @@ import (
 
 // ladder holds the domains of every node, and the members of every domain.
 type ladder struct {
-	// of[l][n] is the domain of node n at rung l: rung 0 are the NVLink domains, or single nodes, and the others the network levels,
-	// the innermost first. The last rung is the whole fleet.
+	// of[l][n] is the domain of node n at rung l: rung 0 are the NVLink domains, or single nodes, and the others the
+	// network levels, the innermost first. The last rung is the whole fleet.
 	of [][]int32
 	// children[l][d] are the domains of rung l−1 in domain d of rung l, and at rung 0 the nodes.
 	children [][][]int32
@@ -18,7 +18,8 @@ type ladder struct {
 	shared bool
 }
 
-// newLadder reads the tree. A node without the label of a level is in a domain of its own there: nothing is known to be shared.
+// newLadder reads the tree. A node without the label of a level is in a domain of its own there: nothing is known to be
+// shared.
 func newLadder(tree *topology.Tree) *ladder {
 	l := &ladder{}
 	levels := tree.Levels()
@@ -82,8 +83,8 @@ func (l *ladder) inside(rung int, of []int32) [][]int32 {
 	return out
 }
 
-// groups returns the groups of members on nodes, in the order of the nodes' first appearance. each is the share of a member
-// on a node; nodes below 0 have none.
+// groups returns the groups of members on nodes, in the order of the nodes' first appearance. each is the share of a
+// member on a node; nodes below 0 have none.
 func (l *ladder) groups(nodes []int, each func(i int) int64) []group {
 	var out []group
 	at := make(map[int32]int)
@@ -140,10 +141,10 @@ func fits(total, demand topology.Capacity) int64 {
 	return max(most, 0)
 }
 
-// best returns the groups of the best layout of so many equal members with so many accelerators each on the empty fleet: in the
-// innermost rung with a domain that holds them all, and there and below in the fewest domains, evenly. At a boundary, the time of
-// an exchange grows with the number of domains and falls with the accelerators of the smallest one, so no layout of a homogeneous
-// fleet is faster. nil if the fleet does not hold them.
+// best returns the groups of the best layout of so many equal members with so many accelerators each on the empty
+// fleet: in the innermost rung with a domain that holds them all, and there and below in the fewest domains, evenly. At
+// a boundary, the time of an exchange grows with the number of domains and falls with the accelerators of the smallest
+// one, so no layout of a homogeneous fleet is faster. nil if the fleet does not hold them.
 func (l *ladder) best(capacities [][]int64, members, each int64) []group {
 	for rung, of := range capacities {
 		at := 0

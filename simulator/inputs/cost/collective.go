@@ -6,20 +6,21 @@ import "math/bits"
 // beside bandwidths.
 const bytes = 1_000_000_000
 
-// group is a number of accelerators of a gang in one domain. above are the numbers of the domains that the domain is in, the
-// next larger one first.
+// group is a number of accelerators of a gang in one domain. above are the numbers of the domains that the domain is
+// in, the next larger one first.
 type group struct {
 	accelerators int64
 	above        []int32
 }
 
-// reduce returns the time of a hierarchical all-reduce in nanoseconds: of reduce-scatters from the inside out and all-gathers back
-// (BlueConnect, Cho et al., MLSys 2019). The groups are those of the NVLink domains or nodes that the gang uses.
+// reduce returns the time of a hierarchical all-reduce in nanoseconds: of reduce-scatters from the inside out and
+// all-gathers back (BlueConnect, Cho et al., MLSys 2019). The groups are those of the NVLink domains or nodes that the
+// gang uses.
 //
-// At each boundary, m domains inside one larger domain each have to exchange 2(m−1)/m of the bytes with the others, over as many
-// links as they have accelerators: the domain with the fewest decides (the lower bound of a ring, Patarasuk and Yuan, 2009). The
-// latency is that of a tree and its way back, 2⌈log₂ m⌉ steps (Sanders, Speck and Träff, 2009), as NCCL has it. Where there are several
-// larger domains, the slowest decides.
+// At each boundary, m domains inside one larger domain each have to exchange 2(m−1)/m of the bytes with the others,
+// over as many links as they have accelerators: the domain with the fewest decides (the lower bound of a ring,
+// Patarasuk and Yuan, 2009). The latency is that of a tree and its way back, 2⌈log₂ m⌉ steps (Sanders, Speck and Träff,
+// 2009), as NCCL has it. Where there are several larger domains, the slowest decides.
 func (n *Network) reduce(groups []group) int64 {
 	var inside int64
 	for _, g := range groups {

@@ -58,8 +58,9 @@ func gang(members int, accelerators int64) *topology.Gang {
 	}
 }
 
-// An all-reduce of 1 GB by hand, in milliseconds. Inside a node of 8: 2·7/8·1000/100 = 17.5. Two nodes of a rack: 2·1/2·1000/(8·10) =
-// 12.5 more; two racks, a node each: 1000/(8·5) = 25; two nodes each: 12.5; two pods, a node each: 1000/(8·2.5) = 50; two nodes each: 25.
+// An all-reduce of 1 GB by hand, in milliseconds. Inside a node of 8: 2·7/8·1000/100 = 17.5. Two nodes of a rack:
+// 2·1/2·1000/(8·10) = 12.5 more; two racks, a node each: 1000/(8·5) = 25; two nodes each: 12.5; two pods, a node each:
+// 1000/(8·2.5) = 50; two nodes each: 25.
 func TestSlowdown_ByHand(t *testing.T) {
 	const share = 300
 	for name, c := range map[string]struct {
@@ -97,7 +98,8 @@ func TestSlowdown_Latency(t *testing.T) {
 	}
 }
 
-// Inside an NVLink domain of two nodes, 16 accelerators are as fast as in one node; a quarter of it each in four domains is not.
+// Inside an NVLink domain of two nodes, 16 accelerators are as fast as in one node; a quarter of it each in four
+// domains is not.
 func TestSlowdown_NVLinkDomains(t *testing.T) {
 	tree, total := fleet(
 		t,
@@ -272,7 +274,8 @@ func TestNetworkFor(t *testing.T) {
 	}
 }
 
-// Training begins after assembly and reload; a nominal second takes 1.5 s; a checkpoint is written every 60 s of training.
+// Training begins after assembly and reload; a nominal second takes 1.5 s; a checkpoint is written every 60 s of
+// training.
 func TestPace_ByHand(t *testing.T) {
 	p := cost.Pace{Startup: 10, Slowdown: 1500, Saves: 60}
 	if got := p.Takes(100); got != 160 {

@@ -10,15 +10,18 @@ import (
 
 // Rates of failures, in failures of one component per million hours, and the times of repairs, in seconds.
 const (
-	// nodeRate is 6.5 failures per 1,000 node-days (Meta RSC-1, Kokolis et al., HPCA '25, arXiv:2410.21680). For comparison: 419 unexpected
-	// interruptions in 54 days on 2,048 nodes of 8 GPUs (Llama 3, arXiv:2407.21783, section 3.3.4) are 3.8.
+	// nodeRate is 6.5 failures per 1,000 node-days (Meta RSC-1, Kokolis et al., HPCA '25, arXiv:2410.21680). For
+	// comparison: 419 unexpected interruptions in 54 days on 2,048 nodes of 8 GPUs (Llama 3, arXiv:2407.21783, section
+	// 3.3.4) are 3.8.
 	nodeRate = 271
-	// rackRate is 20 rack failures a year in a cluster of 1,800 machines, 40 to a rack (Dean, "Designs, lessons and advice from building large
-	// distributed systems", LADIS '09): 0.44 per rack and year.
+	// rackRate is 20 rack failures a year in a cluster of 1,800 machines, 40 to a rack (Dean, "Designs, lessons and
+	// advice from building large distributed systems", LADIS '09): 0.44 per rack and year.
 	rackRate = 51
-	// domainRate is that of NVLink domains of several nodes, for which nothing is published: a choice, as often as racks.
+	// domainRate is that of NVLink domains of several nodes, for which nothing is published: a choice, as often as
+	// racks.
 	domainRate = 51
-	// Nodes are away for 1 to 24 hours, a choice; racks for 1 to 6 hours (Dean, the same); NVLink domains as long as racks, a choice.
+	// Nodes are away for 1 to 24 hours, a choice; racks for 1 to 6 hours (Dean, the same); NVLink domains as long as
+	// racks, a choice.
 	shortest, nodeLongest, rackLongest = 3_600, 24 * 3_600, 6 * 3_600
 )
 
@@ -30,9 +33,9 @@ type Outage struct {
 	Nodes []int
 }
 
-// Failures draws the outages of a fleet from the beginning until an instant in seconds. rate multiplies the published rates, in
-// thousandths. Nothing but the seed, the fleet and the rate decides, in particular no scheduler. A node that is away does not fail again
-// before it has returned: of a larger outage it is left out.
+// Failures draws the outages of a fleet from the beginning until an instant in seconds. rate multiplies the published
+// rates, in thousandths. Nothing but the seed, the fleet and the rate decides, in particular no scheduler. A node that
+// is away does not fail again before it has returned: of a larger outage it is left out.
 func Failures(tree *topology.Tree, seed uint64, until, rate int64) []Outage {
 	l := newLadder(tree)
 	var out []Outage
@@ -75,8 +78,8 @@ const (
 	streamRacks   = 3 << 40
 )
 
-// draw draws the outages of one thing: in each hour a failure with the probability of the rate, at some second of it. perBillion is in
-// failures per 10^9 hours. Integers decide, so that all machines draw the same.
+// draw draws the outages of one thing: in each hour a failure with the probability of the rate, at some second of it.
+// perBillion is in failures per 10^9 hours. Integers decide, so that all machines draw the same.
 func draw(chance *rand.Rand, nodes []int, until, perBillion, longest int64) []Outage {
 	const hour, billion = 3_600, 1_000_000_000
 	var out []Outage

@@ -80,7 +80,8 @@ func slowed(share, takes, fastest int64) int64 {
 	return thousand - share + (share*takes+fastest-1)/fastest
 }
 
-// Greatest returns a bound of the slowdown of any placement of the first ranks, at least so many of them, in thousandths.
+// Greatest returns a bound of the slowdown of any placement of the first ranks, at least so many of them, in
+// thousandths.
 func (m *Model) Greatest(gang *topology.Gang, least int, share int64) int64 {
 	greatest := int64(thousand)
 	if m == nil || share == 0 {
@@ -122,8 +123,8 @@ func (m *Model) accelerators(gang *topology.Gang, rank int) int64 {
 	return 0
 }
 
-// best returns the time of the best layout of the members that run, 0 if there is none, or nothing to be summed up. Of members of
-// several shapes, all count as the largest.
+// best returns the time of the best layout of the members that run, 0 if there is none, or nothing to be summed up. Of
+// members of several shapes, all count as the largest.
 func (m *Model) best(gang *topology.Gang, nodes []int) int64 {
 	sum, largest, shape := int64(0), int64(0), 0
 	for rank, node := range nodes {

@@ -21,8 +21,8 @@ type Network struct {
 	Source string
 	// Inside joins the accelerators of a node or, where nodes share NVLink domains, of such a domain.
 	Inside Link
-	// Leaf joins nodes (or NVLink domains) within one domain of the innermost network level, Spine such domains within one of the
-	// next level, Core everything further out.
+	// Leaf joins nodes (or NVLink domains) within one domain of the innermost network level, Spine such domains within
+	// one of the next level, Core everything further out.
 	Leaf, Spine, Core Link
 }
 
@@ -37,10 +37,11 @@ const (
 const (
 	// nvlink4 is half of the 900 GB/s that an H100 has in both directions (NVIDIA H100 datasheet; DGX H100 user guide).
 	nvlink4 = 450_000
-	// nvlink5 is half of the 1.8 TB/s that a Blackwell GPU has in both directions (NVIDIA GB200 NVL72 datasheet). Measured in one
-	// domain: 930 GB/s bus bandwidth (kubernetes-sigs/dranet, GB200 runs).
+	// nvlink5 is half of the 1.8 TB/s that a Blackwell GPU has in both directions (NVIDIA GB200 NVL72 datasheet).
+	// Measured in one domain: 930 GB/s bus bandwidth (kubernetes-sigs/dranet, GB200 runs).
 	nvlink5 = 900_000
-	// nic400 is a 400 Gb/s port for each GPU (ConnectX-7 in DGX H100 and GB200 SuperPOD; RoCE in Meta's Llama 3 clusters).
+	// nic400 is a 400 Gb/s port for each GPU (ConnectX-7 in DGX H100 and GB200 SuperPOD; RoCE in Meta's Llama 3
+	// clusters).
 	nic400 = 50_000
 )
 

@@ -29,7 +29,8 @@ type Pace struct {
 	Saves int64
 }
 
-// Pace returns that of a run on nodes by rank, as in Slowdown. It holds for the whole run, also when members join an elastic gang whose work does not scale.
+// Pace returns that of a run on nodes by rank, as in Slowdown. It holds for the whole run, also when members join an
+// elastic gang whose work does not scale.
 func (m *Model) Pace(w Work, nodes []int) Pace {
 	p := Pace{Startup: m.Assembly(len(nodes)), Slowdown: m.Slowdown(w.Gang, nodes, w.Share), Saves: w.Saves}
 	if w.Done > 0 {

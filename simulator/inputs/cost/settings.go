@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// Settings are the costs of a run. Factors are in thousandths of the published ones: 0 is off. The zero value costs nothing.
+// Settings are the costs of a run. Factors are in thousandths of the published ones: 0 is off. The zero value costs
+// nothing.
 type Settings struct {
 	// Network is the name of the network; empty for that of the fleet (NetworkFor).
 	Network string `json:"network,omitempty"`
-	// Slowdown multiplies the shares of communication, Startup the seconds of assembly and reload, Failures the rates of failures.
+	// Slowdown multiplies the shares of communication, Startup the seconds of assembly and reload, Failures the rates
+	// of failures.
 	Slowdown int64 `json:"slowdown_thousandths"`
 	Startup  int64 `json:"startup_thousandths"`
 	Failures int64 `json:"failures_thousandths"`

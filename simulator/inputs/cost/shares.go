@@ -14,10 +14,12 @@ type Class struct {
 	Source string
 }
 
-// evaluation is in the tenants and names of jobs that evaluate checkpoints: many independent inferences (Acme, NSDI '24, section 6.2).
+// evaluation is in the tenants and names of jobs that evaluate checkpoints: many independent inferences (Acme, NSDI
+// '24, section 6.2).
 const evaluation = "evaluation"
 
-// classes returns the classes by size, the smallest first; evaluations are the last one. Only the ends of the range are published:
+// classes returns the classes by size, the smallest first; evaluations are the last one. Only the ends of the range are
+// published:
 //   - Domino (arXiv:2409.15241, section 2): communication is 17 % to 43 % of an iteration of Megatron-LM's GPT-3 and Llama-2 on DGX H100
 //     with 400 Gb/s InfiniBand.
 //   - Meta (OCP Global Summit 2022, keynote of A. Bjorlin): 35 % of the time of training is spent in the network on average.

@@ -62,8 +62,8 @@ func checkClasses(all []class) error {
 	return nil
 }
 
-// allClasses are the described classes and those that the models' drivers install, sorted by name. A described one stands
-// for an installed one of its name.
+// allClasses are the described classes and those that the models' drivers install, sorted by name. A described one
+// stands for an installed one of its name.
 func (c *content) allClasses() []resourcev1.DeviceClass {
 	var all []resourcev1.DeviceClass
 	for _, one := range c.classes {

@@ -52,7 +52,8 @@ func (d deviating) machine(fleet string, node *corev1.Node) devices.Machine {
 	}
 }
 
-// deviate returns the group as the node at this count sees it. Met counts, by deviation, the nodes that it could be about.
+// deviate returns the group as the node at this count sees it. Met counts, by deviation, the nodes that it could be
+// about.
 func (g group) deviate(from yamlfile.Document, at count, met []int) (deviating, error) {
 	d := deviating{group: g}
 	for i, one := range g.Deviations {

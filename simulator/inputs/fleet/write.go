@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Write prints the fleet as the Kubernetes objects that it is made of: Nodes, DeviceClasses and ResourceSlices, one YAML
-// document each. The same fleet gives the same bytes, and Read makes the same fleet of them, but for its name, which is
-// that of the file then.
+// Write prints the fleet as the Kubernetes objects that it is made of: Nodes, DeviceClasses and ResourceSlices, one
+// YAML document each. The same fleet gives the same bytes, and Read makes the same fleet of them, but for its name,
+// which is that of the file then.
 func Write(out io.Writer, f Fleet) error {
 	buffered := bufio.NewWriter(out)
 	for i := range f.Nodes {

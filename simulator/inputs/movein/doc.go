@@ -1,7 +1,7 @@
 // Package movein changes manifests that were written for other gang schedulers, so that Lockstep schedules their pods.
 //
-// Documents takes the objects of one run as values and returns them changed, with one note for every field, label and annotation of the other
-// scheduler. A note begins with a verdict:
+// Documents takes the objects of one run as values and returns them changed, with one note for every field, label and
+// annotation of the other scheduler. A note begins with a verdict:
 //
 //   - stays: Lockstep, or a controller that stays installed, reads it as before.
 //   - changed: another field or annotation does its work in the manifest.

@@ -54,7 +54,8 @@ func sourceOfKey(key string) string {
 // in reports whether the prefix of a key is a domain or a subdomain of it.
 func in(prefix, domain string) bool { return prefix == domain || strings.HasSuffix(prefix, "."+domain) }
 
-// ruleOf returns the rule for a mark in a document with marks of some sources; nil for keys that no other scheduler reads.
+// ruleOf returns the rule for a mark in a document with marks of some sources; nil for keys that no other scheduler
+// reads.
 func ruleOf(of mark, sources map[string]bool) rule {
 	switch sourceOfKey(of.key) {
 	case volcanoSource:
@@ -138,7 +139,8 @@ func (p *page) targets(object path) []path {
 	return found
 }
 
-// wish writes an annotation on the pods of an object, unless they have it: marks of templates are read before those of the object.
+// wish writes an annotation on the pods of an object, unless they have it: marks of templates are read before those of
+// the object.
 func (p *page) wish(where, object path, annotation, value string) {
 	var written []string
 	for _, target := range p.targets(object) {
@@ -215,8 +217,8 @@ func prioritized(p *page, of mark) {
 	}
 }
 
-// priority gives the pods of an object a PriorityClass, unless they have one: a gang has the priority of its pods. left is the verdict where they
-// have another.
+// priority gives the pods of an object a PriorityClass, unless they have one: a gang has the priority of its pods. left
+// is the verdict where they have another.
 func (p *page) priority(where, object path, class string, left verdict) {
 	var written []string
 	for _, template := range p.parts.templates {

@@ -13,9 +13,11 @@ import (
 
 // Options hold facts that the manifests do not state.
 type Options struct {
-	// Levels are names of levels, or keys of node labels, by the tiers of Volcano's HyperNodes: their number or their name.
+	// Levels are names of levels, or keys of node labels, by the tiers of Volcano's HyperNodes: their number or their
+	// name.
 	Levels map[string]string
-	// KeepMPIJobs leaves MPIJobs of v2beta1 to the MPI operator. Without it they pass unchanged, and package migrate makes TrainJobs of them.
+	// KeepMPIJobs leaves MPIJobs of v2beta1 to the MPI operator. Without it they pass unchanged, and package migrate
+	// makes TrainJobs of them.
 	KeepMPIJobs bool
 }
 
@@ -177,8 +179,8 @@ func (p *page) workload() {
 	p.gangs()
 }
 
-// becomesTrainJob reports whether the document is a TrainJob or a runtime, or package migrate makes a TrainJob of it: Lockstep's controller decides
-// about its gang.
+// becomesTrainJob reports whether the document is a TrainJob or a runtime, or package migrate makes a TrainJob of it:
+// Lockstep's controller decides about its gang.
 func (p *page) becomesTrainJob() bool {
 	of := typeOf(p.object)
 	return of.group == groupTrainer || of.group == groupKubeflow && !p.keep

@@ -21,8 +21,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the results over the golden files")
 
-// TestDocuments compares the result for each folder of testdata with its golden files: manifests, notes and rows, or an error. The input stays
-// unchanged, and a second pass changes nothing.
+// TestDocuments compares the result for each folder of testdata with its golden files: manifests, notes and rows, or an
+// error. The input stays unchanged, and a second pass changes nothing.
 func TestDocuments(t *testing.T) {
 	for _, dir := range folders(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 func sortedKeys(fields map[string]any) []string { return slices.Sorted(maps.Keys(fields)) }
 
-// podGroupSize notes whether a dialect reads the size of this PodGroup. instead is a size that the PodGroup states in other fields; 0 if it does
-// not.
+// podGroupSize notes whether a dialect reads the size of this PodGroup. instead is a size that the PodGroup states in
+// other fields; 0 if it does not.
 func (p *page) podGroupSize(dialect string, instead int) {
 	where := at("spec", "minMember")
 	of, _ := p.run.table.ByName(dialect)

@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/movein"
 )
 
-// TestDocuments_LosesNothing compares every value of the input's documents with the result: it stands where it stood, or a note names its field or a
-// part of the document around it.
+// TestDocuments_LosesNothing compares every value of the input's documents with the result: it stands where it stood,
+// or a note names its field or a part of the document around it.
 func TestDocuments_LosesNothing(t *testing.T) {
 	for _, dir := range folders(t) {
 		documents, options := load(t, dir)
@@ -85,8 +85,8 @@ func walk(value any, path string, visit func(path string, value any)) {
 	}
 }
 
-// TestDocuments_NamesEveryKey writes labels and annotations of other schedulers, known ones and random ones, anywhere into the scenes: each is in the
-// result or in a note.
+// TestDocuments_NamesEveryKey writes labels and annotations of other schedulers, known ones and random ones, anywhere
+// into the scenes: each is in the result or in a note.
 func TestDocuments_NamesEveryKey(t *testing.T) {
 	var scenes []migrate.Document
 	for _, dir := range folders(t) {

@@ -49,8 +49,8 @@ func yunikornRule(key string) rule {
 	return notRead("nothing in Lockstep reads it")
 }
 
-// ray changes a RayCluster, RayJob or RayService: KubeRay without a batch scheduler creates pods as their templates say, so the templates get
-// the mark of the gang, and a PodGroup is written beside the object.
+// ray changes a RayCluster, RayJob or RayService: KubeRay without a batch scheduler creates pods as their templates
+// say, so the templates get the mark of the gang, and a PodGroup is written beside the object.
 func (p *page) ray(of typed) {
 	cluster, known := map[string]path{
 		"RayCluster": at("spec"),
@@ -168,7 +168,8 @@ func (p *page) rayPodGroup(of typed, name string, pods int) {
 	}
 }
 
-// rayPods counts the pods that a cluster starts with: a head, and the workers that are desired, or with the autoscaler the fewest allowed.
+// rayPods counts the pods that a cluster starts with: a head, and the workers that are desired, or with the autoscaler
+// the fewest allowed.
 func (p *page) rayPods(cluster path) int {
 	pods := 1
 	scales := p.flag(cluster.child("enableInTreeAutoscaling"))

@@ -20,7 +20,8 @@ func Object(object any) {
 	Texts(object)
 }
 
-// Environment removes the values of environment variables and of HTTP headers. References to Secrets and ConfigMaps stay.
+// Environment removes the values of environment variables and of HTTP headers. References to Secrets and ConfigMaps
+// stay.
 func Environment(object any) {
 	walk(object, func(key string, value any) (any, bool) {
 		list, ok := value.([]any)
@@ -36,8 +37,8 @@ func Environment(object any) {
 	})
 }
 
-// Commands removes the elements of commands and arguments, of containers, probes and trainers, and the parameters of volumes' drivers. The
-// number of elements stays.
+// Commands removes the elements of commands and arguments, of containers, probes and trainers, and the parameters of
+// volumes' drivers. The number of elements stays.
 func Commands(object any) {
 	walk(object, func(key string, value any) (any, bool) {
 		switch key {
@@ -58,8 +59,8 @@ func Commands(object any) {
 	})
 }
 
-// Annotations removes the values of annotations but for those of Kubernetes, its special interest groups, Kubeflow, Helm and Lockstep, and
-// removes kubectl's copy of the object and managed fields as a whole.
+// Annotations removes the values of annotations but for those of Kubernetes, its special interest groups, Kubeflow,
+// Helm and Lockstep, and removes kubectl's copy of the object and managed fields as a whole.
 func Annotations(object any) {
 	walk(object, func(key string, value any) (any, bool) {
 		if key == "managedFields" {
@@ -81,7 +82,8 @@ func Annotations(object any) {
 	})
 }
 
-// known reports whether an annotation has a domain whose annotations have documented meanings, none of them a credential.
+// known reports whether an annotation has a domain whose annotations have documented meanings, none of them a
+// credential.
 func known(annotation string) bool {
 	domain, _, prefixed := strings.Cut(annotation, "/")
 	if !prefixed {

@@ -30,8 +30,8 @@ var credentials = []credential{ //nolint:gochecknoglobals // compiled once
 const named = `(?i)([\w.-]*(?:password|passwd|passphrase|secret[_-]?key|secret[_-]?access[_-]?key|api[_-]?key|access[_-]?key|` +
 	`auth[_-]?token|[_-]token))`
 
-// Text replaces what looks like a credential in free text: private keys, tokens, authorization headers, passwords of URLs, and values with
-// names such as password or api_key. It knows forms, not meanings: a secret in plain words stays.
+// Text replaces what looks like a credential in free text: private keys, tokens, authorization headers, passwords of
+// URLs, and values with names such as password or api_key. It knows forms, not meanings: a secret in plain words stays.
 func Text(text string) string {
 	for _, one := range credentials {
 		text = one.pattern.ReplaceAllString(text, one.by)

@@ -38,8 +38,8 @@ type Scenario struct {
 	Notes []string
 	// Costs computes the cost in time of placements and starts; nil if they cost nothing.
 	Costs *cost.Model
-	// Objects are the API objects behind the scenario, for engines that play real ones; nil if there are none. Their type is of
-	// package importer (importer.ObjectsOf reads them), so that this package has no Kubernetes in it.
+	// Objects are the API objects behind the scenario, for engines that play real ones; nil if there are none. Their
+	// type is of package importer (importer.ObjectsOf reads them), so that this package has no Kubernetes in it.
 	Objects any
 }
 
@@ -49,11 +49,11 @@ type Options struct {
 	Seed uint64
 	// Load divides the instants of submissions and events: 2 submits twice as fast. 0 stands for 1, and a scenario has 1.
 	Load float64
-	// Estimates of 1 or more gives each job without an estimate one: its duration times a number that is drawn evenly between
-	// 1 and this. 0 leaves such jobs without.
+	// Estimates of 1 or more gives each job without an estimate one: its duration times a number that is drawn evenly
+	// between 1 and this. 0 leaves such jobs without.
 	Estimates float64
-	// Silent is the share, from 0 to 1, of the jobs with an estimate whose owners state none after all. It is chosen by tenant and seed, so
-	// that every scheduler has the same. 0 leaves all estimates.
+	// Silent is the share, from 0 to 1, of the jobs with an estimate whose owners state none after all. It is chosen by
+	// tenant and seed, so that every scheduler has the same. 0 leaves all estimates.
 	Silent float64
 	// Wishes gives gangs of a trace topology wishes by published practice, if they have none.
 	Wishes bool
@@ -77,35 +77,37 @@ type Job struct {
 	Duration time.Duration
 	// Estimate is the longest run time that the job's owner expects, in whole seconds; 0 if the owner gives none.
 	Estimate time.Duration
-	// Waited is the wait of a job of a snapshot before Submit, in whole seconds; 0 for jobs of a trace. The queue orders
-	// jobs by priority and by Submit less Waited.
+	// Waited is the wait of a job of a snapshot before Submit, in whole seconds; 0 for jobs of a trace. The queue
+	// orders jobs by priority and by Submit less Waited.
 	Waited time.Duration
 	// Gang is the topology request, with members in rank order.
 	Gang topology.Gang
 	// Needed is the number of members that have to start together.
 	Needed int
-	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its place in the
-	// queue and join it while it runs. 0 stands for a job that is not elastic. Engines and policies that ignore Min place Needed.
+	// Min makes the job elastic: it starts with as many first members as fit, at least Min, and the others wait in its
+	// place in the queue and join it while it runs. 0 stands for a job that is not elastic. Engines and policies that
+	// ignore Min place Needed.
 	Min int
-	// Shrinks has an elastic job give members beyond Min to jobs of a higher priority, and to nodes that fail, and take them back behind all that
-	// wait. It resumes from its last checkpoint each time, and its work takes longer with fewer members. Policies place all members.
+	// Shrinks has an elastic job give members beyond Min to jobs of a higher priority, and to nodes that fail, and take
+	// them back behind all that wait. It resumes from its last checkpoint each time, and its work takes longer with
+	// fewer members. Policies place all members.
 	Shrinks bool
 	// Accelerators is the sum over all members.
 	Accelerators int64
 	Priority     int32
 	Preemptible  bool
-	// Grace is the time that the job's pods need to leave their nodes when the job is preempted, in whole seconds; 0 for at
-	// once.
+	// Grace is the time that the job's pods need to leave their nodes when the job is preempted, in whole seconds; 0
+	// for at once.
 	Grace time.Duration
 	// NeverPreempts is set if the job preempts no other. No trace has such a job.
 	NeverPreempts bool
-	// Bound are the nodes of the pods of a DaemonSet, in rank order: they are created there and never wait, and events of nodes do not end
-	// them. nil for all other jobs. No trace has such a job.
+	// Bound are the nodes of the pods of a DaemonSet, in rank order: they are created there and never wait, and events
+	// of nodes do not end them. nil for all other jobs. No trace has such a job.
 	Bound []int
 	// Share is the part of an iteration that is communication on the best placement, in thousandths; 0 for none.
 	Share int64
-	// Saves is the time of training between two checkpoints, in whole seconds; 0 for none. A job that ends before its time resumes from the
-	// last one.
+	// Saves is the time of training between two checkpoints, in whole seconds; 0 for none. A job that ends before its
+	// time resumes from the last one.
 	Saves time.Duration
 	// Replaces has members that lose their node replaced while the others stay on theirs (lockstep.dev/on-disruption:
 	// replace), by engines and schedulers that can.
@@ -138,16 +140,16 @@ type Running struct {
 	Accelerators int64
 	// Sweep is the set of trials to which it belongs.
 	Sweep Sweep
-	// IsGang is false for a single pod, and for a service whatever it consists of. Without a declared end, a gang frees its nodes at
-	// an unknown time; the others stay.
+	// IsGang is false for a single pod, and for a service whatever it consists of. Without a declared end, a gang frees
+	// its nodes at an unknown time; the others stay.
 	IsGang bool
 }
 
 // Forever is the end of a run that does not end by itself.
 const Forever = time.Duration(1<<63 - 1)
 
-// Extend makes the end of a unit that runs from the beginning unknown: its deadline was changed after the start. No trace has such an
-// event, and engines report none.
+// Extend makes the end of a unit that runs from the beginning unknown: its deadline was changed after the start. No
+// trace has such an event, and engines report none.
 const Extend trace.Kind = "extend"
 
 // Cordon lets nothing start on nodes until they return; running units there stay. No trace has such an event.
@@ -158,8 +160,8 @@ const (
 	// Suspend deletes the pods of a job; its PodGroup stays. Withdraw deletes the PodGroup, too.
 	Suspend  trace.Kind = "suspend"
 	Withdraw trace.Kind = "withdraw"
-	// Restore creates the pods of a job again that was suspended or withdrawn, in its place in the queue. Resume puts it into the queue
-	// as one that has just arrived.
+	// Restore creates the pods of a job again that was suspended or withdrawn, in its place in the queue. Resume puts
+	// it into the queue as one that has just arrived.
 	Restore trace.Kind = "restore"
 	Resume  trace.Kind = "resume"
 )

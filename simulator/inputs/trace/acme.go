@@ -13,8 +13,8 @@ type AcmeCluster int
 
 // The clusters.
 const (
-	// Kalos stands for half a year of 19,907 jobs that ask for 335 GPUs on average: nearly all evaluations of a minute or two,
-	// nearly all GPU time in pretraining with 256 to 1,024 GPUs.
+	// Kalos stands for half a year of 19,907 jobs that ask for 335 GPUs on average: nearly all evaluations of a minute
+	// or two, nearly all GPU time in pretraining with 256 to 1,024 GPUs.
 	Kalos AcmeCluster = iota
 	// Seren stands for four weeks of 101,015 jobs that ask for 1,370 GPUs on average, of all sizes.
 	Seren
@@ -48,8 +48,8 @@ const (
 	pretraining = "Pretrain"
 )
 
-// acme makes jobs that have the marginals which are published of a cluster of Shanghai AI Lab. They are synthetic: no record of
-// any job is in them.
+// acme makes jobs that have the marginals which are published of a cluster of Shanghai AI Lab. They are synthetic: no
+// record of any job is in them.
 //
 // Types are drawn in their share of the jobs, durations in their type's shares and evenly on a logarithmic scale
 // between two published ones, sizes in their share of the jobs. The size of each job is drawn, and then exchanged until
@@ -57,8 +57,8 @@ const (
 // has more. The tables do not allow this of debugging: in Kalos it takes 1.6 % of GPU time, and all jobs up to 8 GPUs
 // take 0.6 %.
 //
-// The tables of Seren do not agree with each other: with its durations, sizes that have the published shares of GPU time would
-// need 1.4 times the published GPU time. The total is met there, and shares of GPU time within two points.
+// The tables of Seren do not agree with each other: with its durations, sizes that have the published shares of GPU
+// time would need 1.4 times the published GPU time. The total is met there, and shares of GPU time within two points.
 //
 // Arrivals are not published, so these are ours: a Poisson process of so many jobs that has twice the rate from 9 to 21
 // o'clock, where evaluations arrive in batches of 1 to 63, as for the checkpoints of a model. So are priorities
@@ -151,8 +151,8 @@ func split(n int, shares []int64) []int {
 // grain is the number of steps into which the distance between two ranks is divided.
 const grain = 1 << 16
 
-// duration returns the run time in seconds of the job of that rank among so many of the type, by its duration: drawn between
-// its rank and the next, so that a few jobs have the published shares as well as many.
+// duration returns the run time in seconds of the job of that rank among so many of the type, by its duration: drawn
+// between its rank and the next, so that a few jobs have the published shares as well as many.
 func (k acmeType) duration(rank, of int, r *rand.Rand) int64 {
 	at := (int64(rank)*grain + r.Int64N(grain)) * whole / int64(of) // in grains of a share
 	var below int64
@@ -169,8 +169,8 @@ func (k acmeType) duration(rank, of int, r *rand.Rand) int64 {
 	return k.durations[len(k.durations)-1].seconds
 }
 
-// within is the whole number, above so many and at most twice as many, that lies so many grains into this octave. The power
-// of two is made of roots and products, which are the same on every machine.
+// within is the whole number, above so many and at most twice as many, that lies so many grains into this octave. The
+// power of two is made of roots and products, which are the same on every machine.
 func within(above, grains int64) int64 {
 	power, root := 1.0, 2.0
 	for bit := int64(grain / 2); bit > 0; bit /= 2 {
@@ -182,8 +182,8 @@ func within(above, grains int64) int64 {
 	return int64(float64(above)*power) + 1
 }
 
-// representative returns the number of GPUs of jobs of this size. The published sizes are powers of two, and ranges between
-// two of them; this is taken as the middle.
+// representative returns the number of GPUs of jobs of this size. The published sizes are powers of two, and ranges
+// between two of them; this is taken as the middle.
 func (s acmeSize) representative() int {
 	if s.gpus&(s.gpus-1) == 0 {
 		return s.gpus

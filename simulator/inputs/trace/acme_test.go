@@ -25,8 +25,8 @@ func clusters() map[string]struct{ jobs, gpus, seconds, median, gpuHours, within
 // cells is a line of a published table: its numbers by their columns.
 type cells map[string]float64
 
-// tableOf reads the rows of a table that are about a cluster, by their other names; the tables in data are read once more, by
-// other means.
+// tableOf reads the rows of a table that are about a cluster, by their other names; the tables in data are read once
+// more, by other means.
 func tableOf(t *testing.T, file, cluster string) map[string][]cells {
 	t.Helper()
 	in, err := os.Open("data/acme/" + file)

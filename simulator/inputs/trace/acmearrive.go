@@ -5,8 +5,8 @@ import "math/rand/v2"
 // mostBatch is the largest number of evaluations that arrive at once: a benchmark has some sixty data sets.
 const mostBatch = 63
 
-// arrive draws when jobs are submitted. Of a Poisson process with so many arrivals in so many days, the arrivals are drawn
-// independently of each other, each with the rate as its density.
+// arrive draws when jobs are submitted. Of a Poisson process with so many arrivals in so many days, the arrivals are
+// drawn independently of each other, each with the rate as its density.
 func (a acmeTables) arrive(drafts []draft, days int64, r *rand.Rand) {
 	left, at := 0, int64(0)
 	for i := range drafts {

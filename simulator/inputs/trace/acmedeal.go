@@ -27,9 +27,9 @@ func (a acmeTables) deal(drafts []draft, r *rand.Rand) {
 	}
 }
 
-// pair draws two of so many jobs; the longest of all is the first. A few long jobs have most of the GPU time, so one among the
-// longest ten is as likely as one among the next ninety. Every other time the two run about as long: such a pair can take from
-// one type for another without a change to the sizes.
+// pair draws two of so many jobs; the longest of all is the first. A few long jobs have most of the GPU time, so one
+// among the longest ten is as likely as one among the next ninety. Every other time the two run about as long: such a
+// pair can take from one type for another without a change to the sizes.
 func pair(n int, r *rand.Rand) (first, second int) {
 	first = r.IntN(max(1, n>>r.IntN(bits.Len(uint(n)))))
 	if r.IntN(2) == 0 {

@@ -2,8 +2,9 @@ package trace
 
 import "time"
 
-// Contended returns the stretch of so many consecutive jobs that asks for most accelerator-hours per hour of its arrivals, the first of equal
-// ones. It begins with the first arrival at 0. Events are left out, and so are dates. A trace with no more jobs is returned unchanged.
+// Contended returns the stretch of so many consecutive jobs that asks for most accelerator-hours per hour of its
+// arrivals, the first of equal ones. It begins with the first arrival at 0. Events are left out, and so are dates. A
+// trace with no more jobs is returned unchanged.
 func (t Trace) Contended(jobs int) Trace {
 	if jobs <= 0 || len(t.Jobs) <= jobs {
 		return t

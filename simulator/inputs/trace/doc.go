@@ -24,15 +24,15 @@
 //	         "segment": {"size": 4, "level": "rack"}, "estimate": "3h", "endState": "completed"}}
 //	{"event": {"at": "5h", "kind": "fail", "nodes": ["node-17"]}}
 //
-// The line of the trace is the first, if it is there (*name). A job (*id, *duration, *pods with *count) is described at Job,
-// an event (*kind, *nodes) at Event.
+// The line of the trace is the first, if it is there (*name). A job (*id, *duration, *pods with *count) is described at
+// Job, an event (*kind, *nodes) at Event.
 //
 // A trial names its sweep, and the number of trials of that sweep that may run at a time:
 //
 //	{"job": {"id": "lr-7", "tenant": "vision", "duration": "40m", "pods": [{"count": 2, "gpus": 8}], "sweep": "lr", "parallelism": 8}}
 //
-// An elastic job has a min at the last of its pods, and no minCount: at least so many of these start, as many as fit do, and the
-// others join them while the job runs. Schedulers that do not know elastic jobs place all pods.
+// An elastic job has a min at the last of its pods, and no minCount: at least so many of these start, as many as fit
+// do, and the others join them while the job runs. Schedulers that do not know elastic jobs place all pods.
 //
 //	{"job": {"id": "a-2", "duration": "8h", "pods": [{"count": 1}, {"count": 16, "min": 4, "gpus": 8}]}}
 package trace

@@ -17,8 +17,9 @@ const (
 	gangsShortest = 60
 )
 
-// gangs makes so many jobs of several nodes, from 1 to 1,000,000, and none of one node: in the public traces, jobs of several nodes are one
-// in three hundred (Philly) to one in twenty (Kalos), so that a mean over jobs says nothing of gangs.
+// gangs makes so many jobs of several nodes, from 1 to 1,000,000, and none of one node: in the public traces, jobs of
+// several nodes are one in three hundred (Philly) to one in twenty (Kalos), so that a mean over jobs says nothing of
+// gangs.
 //
 // It is synthetic. Sizes are drawn in the shares of the jobs that Acme publishes of Seren (Hu et al., NSDI '24,
 // gpunum_cdf_by_trace; CC-BY-4.0) for more than 8 and at most 512 GPUs, met to the job. The mean run time of a size

@@ -46,8 +46,8 @@ type Job struct {
 	// Estimate is the owner's upper bound of its run time, 0 for none. It may be wrong.
 	Estimate time.Duration
 	EndState EndState
-	// Sweep names the set of trials of its tenant's to which the job belongs, at most 63 characters; empty for none. Of these, Parallelism may run at a
-	// time; 0 is without limit. The lowest number of the sweep's trials counts.
+	// Sweep names the set of trials of its tenant's to which the job belongs, at most 63 characters; empty for none. Of
+	// these, Parallelism may run at a time; 0 is without limit. The lowest number of the sweep's trials counts.
 	Sweep       string
 	Parallelism int
 }
@@ -56,8 +56,9 @@ type Job struct {
 type Podset struct {
 	// Count is the number of them, at least 1.
 	Count int
-	// Min makes the pods elastic: at least so many start, as many as fit do, and the others join them while the job runs. 1 to
-	// Count; 0 for pods that are not elastic. Only the last podset may be elastic, and only without MinCount: those that join have the last ranks.
+	// Min makes the pods elastic: at least so many start, as many as fit do, and the others join them while the job
+	// runs. 1 to Count; 0 for pods that are not elastic. Only the last podset may be elastic, and only without
+	// MinCount: those that join have the last ranks.
 	Min int
 	// GPUs is the number of whole ones that each requests, 0 to MostGPUs.
 	GPUs int
@@ -152,8 +153,8 @@ const (
 // gpusPerNode is the size of the nodes on which the published jobs ran.
 const gpusPerNode = 8
 
-// gang is the usual reading of a number of GPUs: one pod if a node has as many, else as many whole nodes as it takes. Of the
-// published sizes this rounds up only 12 GPUs, to two nodes.
+// gang is the usual reading of a number of GPUs: one pod if a node has as many, else as many whole nodes as it takes.
+// Of the published sizes this rounds up only 12 GPUs, to two nodes.
 func gang(gpus int) []Podset {
 	perPod := min(gpus, gpusPerNode)
 	return []Podset{{

@@ -17,8 +17,8 @@ import (
 // mostLine is the longest line, in bytes: an event may name all nodes of a large fleet.
 const mostLine = 16 << 20
 
-// JSONL reads a file in the project's own format (see the package), compressed if its name ends in .gz. A file that cannot be
-// used is bad input.
+// JSONL reads a file in the project's own format (see the package), compressed if its name ends in .gz. A file that
+// cannot be used is bad input.
 func JSONL(path string) (Trace, error) {
 	return open(path, ReadJSONL)
 }

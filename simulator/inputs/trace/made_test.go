@@ -161,7 +161,8 @@ func TestService(t *testing.T) {
 	}
 }
 
-// Of Seren's jobs, 1.11 of 3.11 per cent of those from 16 to 512 GPUs have 16 (97.86 - 96.75, 99.86 - 96.75): 357 of 1,000.
+// Of Seren's jobs, 1.11 of 3.11 per cent of those from 16 to 512 GPUs have 16 (97.86 - 96.75, 99.86 - 96.75): 357 of
+// 1,000.
 func TestGangs(t *testing.T) {
 	tr, err := trace.Open("gangs-1000", 5)
 	if err != nil {

@@ -32,9 +32,9 @@ var published embed.FS
 //	k8s-tas, k8s-tas:GxP    the same within a rack (level tier-0) each, 750x4 if not said
 //	FILE.jsonl, .jsonl.gz   the project's own format (JSONL)
 //
-// The seed determines the draws of those that are made. The recorded ones, philly and philly:FILE, are as recorded with seed 0,
-// and their weeks are drawn with all others (Resample). A file of our own is played unchanged, whatever the seed. A name that is
-// none of these is bad input.
+// The seed determines the draws of those that are made. The recorded ones, philly and philly:FILE, are as recorded with
+// seed 0, and their weeks are drawn with all others (Resample). A file of our own is played unchanged, whatever the
+// seed. A name that is none of these is bad input.
 func Open(name string, seed uint64) (Trace, error) {
 	switch kind, of, _ := strings.Cut(name, ":"); {
 	case name == "philly", kind == "philly" && of != "":

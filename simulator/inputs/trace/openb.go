@@ -30,8 +30,8 @@ type OpenbPod struct {
 	Name string
 	// CPU is in thousandths of a core, Memory in MiB.
 	CPU, Memory int64
-	// GPUs is the number of GPUs that it requests, 0 to MostGPUs, and Milli the part of each, in thousandths: 1 to 1,000, and
-	// less than 1,000 only of a single GPU. Both are 0 in pods that ask for none.
+	// GPUs is the number of GPUs that it requests, 0 to MostGPUs, and Milli the part of each, in thousandths: 1 to
+	// 1,000, and less than 1,000 only of a single GPU. Both are 0 in pods that ask for none.
 	GPUs  int
 	Milli int64
 	// Models are the models it accepts, in alphabetical order and each once; none means any.
@@ -47,15 +47,15 @@ const (
 	mostSeconds  = 1 << 40
 )
 
-// OpenbNodes reads a list of nodes: a CSV file, compressed if its name ends in .gz. Its columns are named sn, cpu_milli,
-// memory_mib, gpu and model, in any order; others are ignored. A file that cannot be used is bad input.
+// OpenbNodes reads a list of nodes: a CSV file, compressed if its name ends in .gz. Its columns are named sn,
+// cpu_milli, memory_mib, gpu and model, in any order; others are ignored. A file that cannot be used is bad input.
 func OpenbNodes(path string) ([]OpenbNode, error) {
 	return open(path, ReadOpenbNodes)
 }
 
-// OpenbPods reads a list of pods: a CSV file, compressed if its name ends in .gz. Its columns are named name, cpu_milli,
-// memory_mib, num_gpu and gpu_milli, in any order; gpu_spec, creation_time, scheduled_time and deletion_time may be
-// missing, and others are ignored. A file that cannot be used is bad input.
+// OpenbPods reads a list of pods: a CSV file, compressed if its name ends in .gz. Its columns are named name,
+// cpu_milli, memory_mib, num_gpu and gpu_milli, in any order; gpu_spec, creation_time, scheduled_time and deletion_time
+// may be missing, and others are ignored. A file that cannot be used is bad input.
 func OpenbPods(path string) ([]OpenbPod, error) {
 	return open(path, ReadOpenbPods)
 }

@@ -11,8 +11,8 @@ import (
 // philly reads Microsoft's list of jobs of 2017: a CSV file, compressed if its name ends in .gz. Its columns are named
 // timestamp, duration, num_gpus and cluster, in any order; others are ignored. A file that cannot be used is bad input.
 //
-// A job is a gang of ⌈n/8⌉ pods of min(n, 8) GPUs of the tenant that cluster names. Instants are local wall clock, taken as if
-// it had never been put back. The jobs' end states and their queue are not in this list.
+// A job is a gang of ⌈n/8⌉ pods of min(n, 8) GPUs of the tenant that cluster names. Instants are local wall clock,
+// taken as if it had never been put back. The jobs' end states and their queue are not in this list.
 func philly(path string) (Trace, error) {
 	return open(path, ReadPhilly)
 }

@@ -21,9 +21,9 @@ type Burst struct {
 // run for an hour. Pods request the same as there (100m, 100Mi), and one accelerator, because accelerators are counted
 // here; the fleet k8s-5000 is made so that as many pods fit on a node as there.
 //
-// Shapes and requests are those of k8s.io/kubernetes, test/integration/scheduler_perf/podgroup/{gangscheduling,tas} of v1.37.1
-// (Apache License 2.0): 1000, 2000 or 3000 gangs of 3, and within a rack of 100 nodes 750, 1500 or 2250 gangs of 4; in both 3, 6
-// or 9 gangs of 1000.
+// Shapes and requests are those of k8s.io/kubernetes, test/integration/scheduler_perf/podgroup/{gangscheduling,tas} of
+// v1.37.1 (Apache License 2.0): 1000, 2000 or 3000 gangs of 3, and within a rack of 100 nodes 750, 1500 or 2250 gangs
+// of 4; in both 3, 6 or 9 gangs of 1000.
 func SchedulerPerf(b Burst) Trace {
 	suite := "gang"
 	if b.Required != "" {

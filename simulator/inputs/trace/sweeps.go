@@ -19,14 +19,17 @@ const (
 	sweepsOthers, sweepsHours = 360, 24
 )
 
-// Sweeps is made for a fleet of 64 nodes of eight GPUs. Four tenants run a sweep each: 64 trials of one or two nodes, which a tuner creates at once; eight
-// of them may run at a time. Two sweeps are stopped early by the median of earlier trials (Golovin et al., "Google Vizier", KDD '17, section 3.2.2), two by
-// the rungs of ASHA in its stopping variant (Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys '20, algorithm 2; reduction factor 3,
-// first rung after two epochs). Sixteen other tenants submit 360 jobs of one to eight nodes within a day. No job states its run time.
+// Sweeps is made for a fleet of 64 nodes of eight GPUs. Four tenants run a sweep each: 64 trials of one or two nodes,
+// which a tuner creates at once; eight of them may run at a time. Two sweeps are stopped early by the median of earlier
+// trials (Golovin et al., "Google Vizier", KDD '17, section 3.2.2), two by the rungs of ASHA in its stopping variant
+// (Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys '20, algorithm 2; reduction factor 3,
+// first rung after two epochs). Sixteen other tenants submit 360 jobs of one to eight nodes within a day. No job states
+// its run time.
 //
-// A trial's loss falls as a hyperbola to a level of its own, with noise, both by the seed. The rules judge the trials in the order of their numbers, as if each
-// knew the curves of those before it: so a trial is as long whatever scheduler plays it, and comparisons are paired. A tuner that runs beside the trials knows
-// other curves at other times.
+// A trial's loss falls as a hyperbola to a level of its own, with noise, both by the seed. The rules judge the trials
+// in the order of their numbers, as if each knew the curves of those before it: so a trial is as long whatever
+// scheduler plays it, and comparisons are paired. A tuner that runs beside the trials knows other curves at other
+// times.
 func Sweeps(seed uint64) Trace {
 	r := chance(seed, streamSweeps)
 	t := Trace{
@@ -69,7 +72,8 @@ type sweepOf struct {
 	// nodes counts the nodes of each trial.
 	nodes  int
 	submit time.Duration
-	// stops returns the epoch after which the last of the curves is stopped, 0 for never. The others are cut where they were stopped.
+	// stops returns the epoch after which the last of the curves is stopped, 0 for never. The others are cut where they
+	// were stopped.
 	stops func(curves [][]int64) int
 }
 
@@ -104,8 +108,8 @@ func (s sweepOf) trials(r *rand.Rand) []Job {
 	return out
 }
 
-// lossCurve draws the loss of a trial after each epoch, in millionths: l + a·100/(100 + k·e) with noise, in whole numbers, so that it is the same on every
-// machine.
+// lossCurve draws the loss of a trial after each epoch, in millionths: l + a·100/(100 + k·e) with noise, in whole
+// numbers, so that it is the same on every machine.
 func lossCurve(r *rand.Rand) []int64 {
 	level, above, speed := 200_000+r.Int64N(800_000), 400_000+r.Int64N(1_200_000), 10+r.Int64N(90)
 	out := make([]int64, sweepEpochs)
@@ -153,7 +157,8 @@ func rungs() []int { return []int{2, 6, 18} }
 
 const rungFactor = 3
 
-// stopsByRungs stops a trial at a rung unless it is among the best third of those that have reached it, itself included.
+// stopsByRungs stops a trial at a rung unless it is among the best third of those that have reached it, itself
+// included.
 func stopsByRungs(curves [][]int64) int {
 	last := curves[len(curves)-1]
 	for _, rung := range rungs() {

@@ -13,7 +13,8 @@ const (
 	RunTimeAnnotation = "simulator.lockstep.dev/run-time"
 	// LastWordsAnnotation sets on a fake pod the end of its log that a kubelet reports when the pod is deleted.
 	LastWordsAnnotation = "simulator.lockstep.dev/last-words"
-	// StopTimeAnnotation sets on a fake pod the time that its program takes to end when the pod is deleted: a Go duration such as "1s".
+	// StopTimeAnnotation sets on a fake pod the time that its program takes to end when the pod is deleted: a Go
+	// duration such as "1s".
 	StopTimeAnnotation = "simulator.lockstep.dev/stop-time"
 	// SubmitAfterAnnotation sets on a TrainJob the delay of its submission after the others: a Go duration such as
 	// "8s".

@@ -13,7 +13,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/yamlfile"
 )
 
-// checkFields refuses fields that the kind lacks and values of the wrong type, as the API server would, but before there is one.
+// checkFields refuses fields that the kind lacks and values of the wrong type, as the API server would, but before
+// there is one.
 func checkFields(document yamlfile.Document, kind string) error {
 	var typed runtime.Object
 	switch kind {

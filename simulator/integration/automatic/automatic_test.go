@@ -116,8 +116,8 @@ func trainers(t *testing.T, job string, count int) []corev1.Pod {
 	return out
 }
 
-// A job of torchtune's gets the one GPU that holds it, on a node where that is large enough; its entry, its JobSet and an Event say how that was computed,
-// and it runs to its end.
+// A job of torchtune's gets the one GPU that holds it, on a node where that is large enough; its entry, its JobSet and
+// an Event say how that was computed, and it runs to its end.
 func TestAuto_TorchtuneGetsItsDevices(t *testing.T) {
 	job, err := create(t, jobOf("tuned", "", torchtune3B), metav1.CreateOptions{})
 	if err != nil {

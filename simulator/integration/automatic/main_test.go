@@ -1,4 +1,5 @@
-// Package automatic_test runs jobs with automatic resources on real components, on a cluster of its own whose GPUs say their memory.
+// Package automatic_test runs jobs with automatic resources on real components, on a cluster of its own whose GPUs say
+// their memory.
 package automatic_test
 
 import (

@@ -137,7 +137,8 @@ func requested(t *testing.T) map[string]request {
 	return found
 }
 
-// described returns a request as a page shows it: its digest, which has the UID of the PodGroup in it, is always the same.
+// described returns a request as a page shows it: its digest, which has the UID of the PodGroup in it, is always the
+// same.
 func described(t *testing.T, of request) string {
 	t.Helper()
 	object, err := shared.Dynamic.Resource(provisioning()).

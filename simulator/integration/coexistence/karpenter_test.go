@@ -25,8 +25,8 @@ const karpenterModule = "sigs.k8s.io/karpenter@v1.8.0"
 
 var karpenter = flag.String("karpenter", "", "Karpenter with its provider for KWOK: go -C MODULE build -o FILE ./kwok")
 
-// The real Karpenter makes nodes for all members of a gang that waits, and for as many of the next gang as its pool allows, which cannot start on them. In
-// mode none it makes none.
+// The real Karpenter makes nodes for all members of a gang that waits, and for as many of the next gang as its pool
+// allows, which cannot start on them. In mode none it makes none.
 func TestKarpenter_NodesForGangs(t *testing.T) {
 	startKarpenter(t)
 	rows := []string{"neighbors.demand.mode  gangs of four  nodes made  pods running  nodes idle"}

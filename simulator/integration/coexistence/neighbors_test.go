@@ -131,8 +131,9 @@ func told(t *testing.T, text string) string {
 	return strings.TrimSpace(text)
 }
 
-// A gang starts on the nodes that the neighbors leave, and no node gets more than it has. One of four nodes waits for the Spark executors, whose end is not known,
-// and for no service; a notebook of Lockstep's scheduler starts beside its reservation, and the gang when the executors have ended.
+// A gang starts on the nodes that the neighbors leave, and no node gets more than it has. One of four nodes waits for
+// the Spark executors, whose end is not known, and for no service; a notebook of Lockstep's scheduler starts beside its
+// reservation, and the gang when the executors have ended.
 func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 	neighbors(t)
 	gang(t, "small", 1, "")
@@ -150,8 +151,8 @@ func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 	}
 	create(t, notebookOfOurs)
 	stage.Within(t, time.Minute, "a notebook beside the reservation", func() bool { return running(t, "mine-0") == 1 })
-	// The other nodes are reserved: services do not end, so that no place includes theirs. Which rack has them depends on
-	// the instant at which the StatefulSet's controller creates the first notebook.
+	// The other nodes are reserved: services do not end, so that no place includes theirs. Which rack has them depends
+	// on the instant at which the StatefulSet's controller creates the first notebook.
 	services := slices.Concat(pods(t, "lab-"), pods(t, "llm-"))
 	for _, pod := range pods(t, "mine-0") {
 		beside := func(service corev1.Pod) bool { return service.Spec.NodeName == pod.Spec.NodeName }
@@ -246,8 +247,9 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 	}
 }
 
-// An urgent service takes nodes of a gang of lower priority. Lockstep's scheduler evicts the gang whole; the default scheduler takes one member, and the others
-// hold their nodes until the gang's owner starts it again or makes the member anew.
+// An urgent service takes nodes of a gang of lower priority. Lockstep's scheduler evicts the gang whole; the default
+// scheduler takes one member, and the others hold their nodes until the gang's owner starts it again or makes the
+// member anew.
 func TestNeighbors_UrgentServiceTakesAGangsNode(t *testing.T) {
 	urgent(t)
 	for scheduler, left := range map[string]int{"lockstep-scheduler": 0, "default-scheduler": 7} {

@@ -82,7 +82,8 @@ const (
 	inGang      = ", labels: {lockstep.dev/pod-group: train}"
 )
 
-// Pods without accelerators get a rule, in each way in which a pod may have node affinity already, and pods that have reason to be there get none.
+// Pods without accelerators get a rule, in each way in which a pod may have node affinity already, and pods that have
+// reason to be there get none.
 func TestPods_OffAccelerators(t *testing.T) {
 	makeNamespace(t)
 	enforce(t, render.Default().With("neighbors.pods.offAccelerators", true), "cpupods.lockstep.dev",
@@ -127,8 +128,8 @@ func TestPods_OffAccelerators(t *testing.T) {
 	}
 }
 
-// Pods without accelerators stay off the nodes that have some, also when there is no other room; those that opted out do not, and those that ask for
-// accelerators land there as before. Both schedulers obey.
+// Pods without accelerators stay off the nodes that have some, also when there is no other room; those that opted out
+// do not, and those that ask for accelerators land there as before. Both schedulers obey.
 func TestPods_OffAcceleratorsWhereTheyLand(t *testing.T) {
 	for _, scheduler := range []string{"default-scheduler", "lockstep-scheduler"} {
 		t.Run(scheduler, func(t *testing.T) {

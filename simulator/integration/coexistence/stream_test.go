@@ -52,8 +52,8 @@ func swell(t *testing.T) {
 	}
 }
 
-// patience is the time for which a gang is watched that waits beside a stream. Without the stream it starts within 9 s, when the last pod
-// has ended.
+// patience is the time for which a gang is watched that waits beside a stream. Without the stream it starts within 9 s,
+// when the last pod has ended.
 const patience = 60 * time.Second
 
 // outcome is the result of a gang beside a stream.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An initializer that is taken over, with the token of its pod as a kubelet requests it, deletes nothing, reads no Secret, and creates nothing of another job's
-// cache, nor pods of another account or with a Secret.
+// An initializer that is taken over, with the token of its pod as a kubelet requests it, deletes nothing, reads no
+// Secret, and creates nothing of another job's cache, nor pods of another account or with a Secret.
 func TestAttack_ByTheInitializerOfACache(t *testing.T) {
 	sets.start(t)
 	const job = "taken-over"

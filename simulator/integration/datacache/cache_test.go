@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The shipped sample with another table and smaller sizes: the cache is up before the first rank, each rank reads its own share of the table, and with
-// the TrainJob all that the initializer created is deleted.
+// The shipped sample with another table and smaller sizes: the cache is up before the first rank, each rank reads its
+// own share of the table, and with the TrainJob all that the initializer created is deleted.
 func TestCache_EachRankReadsItsShare(t *testing.T) {
 	sets.start(t)
 	const job = "torch-streamed"

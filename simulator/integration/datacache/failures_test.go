@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Where the kind LeaderWorkerSet is not served, Kubeflow's initializer prints so and ends without an error. The ranks start, and none finds the cache's Service. An
-// Event on the TrainJob says why.
+// Where the kind LeaderWorkerSet is not served, Kubeflow's initializer prints so and ends without an error. The ranks
+// start, and none finds the cache's Service. An Event on the TrainJob says why.
 func TestCache_WithoutLeaderWorkerSet(t *testing.T) {
 	sets.remove(t)
 	const job = "without-sets"

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A cache is no part of its job's gang: it is up while the gang waits for the GPUs of another one, and the gang starts when it has them.
+// A cache is no part of its job's gang: it is up while the gang waits for the GPUs of another one, and the gang starts
+// when it has them.
 func TestGang_WaitsBesideItsCache(t *testing.T) {
 	sets.start(t)
 	const job, before = "beside-cache", "before-it"

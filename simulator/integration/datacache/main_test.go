@@ -96,7 +96,8 @@ func findSets(ctx context.Context) error {
 	return err
 }
 
-// start brings up Lockstep with the account of the cache's initializer, without fake nodes, and the nodes with their images.
+// start brings up Lockstep with the account of the cache's initializer, without fake nodes, and the nodes with their
+// images.
 func start(ctx context.Context, dir string) (*cluster.Cluster, error) {
 	root, err := sourcetree.Root()
 	if err != nil {
@@ -195,7 +196,8 @@ func writeTable(ctx context.Context, programs, image string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// imageNames returns the images of runtime torch-distributed-with-cache: of its containers by their names, and that of the cache by the name of its variable.
+// imageNames returns the images of runtime torch-distributed-with-cache: of its containers by their names, and that of
+// the cache by the name of its variable.
 func imageNames() (map[string]string, error) {
 	runtimes, err := chart.Runtimes()
 	if err != nil {

@@ -86,7 +86,8 @@ func within(t *testing.T, patience time.Duration, what string, holds func() bool
 	t.Logf("%s: after %.1f s", what, time.Since(began).Seconds())
 }
 
-// sample is the shipped TrainJob with a cache, under another name, with values of the initializer's variables and GPUs for each of its nodes.
+// sample is the shipped TrainJob with a cache, under another name, with values of the initializer's variables and GPUs
+// for each of its nodes.
 func sample(t *testing.T, name string, gpus int, variables map[string]string) *unstructured.Unstructured {
 	t.Helper()
 	root, err := sourcetree.Root()

@@ -24,7 +24,8 @@ var clusterRoles = schema.GroupVersionResource{
 	Resource: "clusterroles",
 }
 
-// The role that Kubeflow Trainer ships does not let its initializer read the TrainJob: the initializer prints so, creates nothing, and ends without an error.
+// The role that Kubeflow Trainer ships does not let its initializer read the TrainJob: the initializer prints so,
+// creates nothing, and ends without an error.
 func TestUpstreamsRole_CreatesNoCache(t *testing.T) {
 	sets.start(t)
 	upstreamsRole(t)
@@ -65,7 +66,8 @@ func initialized(t *testing.T, job string) []corev1.Pod {
 	})
 }
 
-// restart deletes the initializer's pod as soon as it has created all that it creates. look is called while that is not so.
+// restart deletes the initializer's pod as soon as it has created all that it creates. look is called while that is not
+// so.
 func restart(t *testing.T, job string, look func()) {
 	t.Helper()
 	within(t, time.Minute, "the Service of the cache", func() bool {

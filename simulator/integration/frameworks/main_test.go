@@ -57,7 +57,8 @@ func setting() stage.RealSetting {
 	return chosen
 }
 
-// start brings up Lockstep without fake nodes, and the nodes, with the userland under the names of all images of the shipped runtimes.
+// start brings up Lockstep without fake nodes, and the nodes, with the userland under the names of all images of the
+// shipped runtimes.
 func start(ctx context.Context, dir string) (*cluster.Cluster, error) {
 	root, err := sourcetree.Root()
 	if err != nil {

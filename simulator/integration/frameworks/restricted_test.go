@@ -10,8 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// In a namespace that enforces Pod Security restricted, with the runtimes of runtimes.restricted, trainings run as user 1000 without capabilities: by torchrun,
-// by ssh and mpirun, by JAX's coordinator and by XGBoost's tracker.
+// In a namespace that enforces Pod Security restricted, with the runtimes of runtimes.restricted, trainings run as user
+// 1000 without capabilities: by torchrun, by ssh and mpirun, by JAX's coordinator and by XGBoost's tracker.
 func TestRestricted_FrameworksTrain(t *testing.T) {
 	enforce(t, "restricted")
 	install(t, render.Default().With("runtimes.restricted", true))

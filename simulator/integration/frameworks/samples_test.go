@@ -17,8 +17,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
-// The shipped samples train on real nodes unchanged, on nodes that say to be trays of the default fleet. Where one has more ranks than this machine
-// can carry, ranks is the number that it has here.
+// The shipped samples train on real nodes unchanged, on nodes that say to be trays of the default fleet. Where one has
+// more ranks than this machine can carry, ranks is the number that it has here.
 func TestSamples_TrainForReal(t *testing.T) {
 	asTrays(t)
 	for _, sample := range []struct {

@@ -51,7 +51,8 @@ func dialectsOfThePage(t *testing.T) []any {
 // alias is the schedulerName that KubeRay writes.
 const alias = "scheduler-plugins-scheduler"
 
-// crew creates a gang of a kind that only a row of the configuration knows, one of whose pods gives an alias of the scheduler, and waits until it runs.
+// crew creates a gang of a kind that only a row of the configuration knows, one of whose pods gives an alias of the
+// scheduler, and waits until it runs.
 func crew(t *testing.T) {
 	t.Helper()
 	for number := range 2 {
@@ -103,7 +104,8 @@ func crew(t *testing.T) {
 	}
 }
 
-// inSnapshots checks that a snapshot has the crew as the scheduler reads it: a PodGroup states the row, and the names of the scheduler.
+// inSnapshots checks that a snapshot has the crew as the scheduler reads it: a PodGroup states the row, and the names
+// of the scheduler.
 func inSnapshots(t *testing.T) {
 	t.Helper()
 	from, err := capture.Connect(t.Context(), shared.Admin)

@@ -1,5 +1,6 @@
-// Package install_test installs, upgrades and removes the chart with Helm's library on an embedded cluster that has nothing of Lockstep's. There is
-// no kubelet: processes stand for the pods of the Deployments, as Helm has left these, and KWOK completes the hooks' Jobs.
+// Package install_test installs, upgrades and removes the chart with Helm's library on an embedded cluster that has
+// nothing of Lockstep's. There is no kubelet: processes stand for the pods of the Deployments, as Helm has left these,
+// and KWOK completes the hooks' Jobs.
 package install_test
 
 import (

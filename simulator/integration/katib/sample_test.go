@@ -24,7 +24,8 @@ const (
 
 var rewrite = flag.Bool("rewrite", false, "write the trial that Katib renders")
 
-// experiment returns the sample as Katib's types have it, with Katib's defaults. A field that they do not have is an error.
+// experiment returns the sample as Katib's types have it, with Katib's defaults. A field that they do not have is an
+// error.
 func experiment(t *testing.T) *experimentsv1beta1.Experiment {
 	t.Helper()
 	content, err := os.ReadFile(sample)
@@ -96,7 +97,8 @@ func TestSample_SaysKatibsDefaults(t *testing.T) {
 	}
 }
 
-// The trial that Katib renders is in testdata, where Lockstep's planner reads it (controller/plan TestKatib_TrialRenders).
+// The trial that Katib renders is in testdata, where Lockstep's planner reads it (controller/plan
+// TestKatib_TrialRenders).
 func TestSample_RendersATrial(t *testing.T) {
 	got, err := yaml.Marshal(trial(t).Object)
 	if err != nil {
@@ -116,7 +118,8 @@ func TestSample_RendersATrial(t *testing.T) {
 	}
 }
 
-// Katib reads the end of a trial from the conditions that Lockstep writes on TrainJobs, and takes one that waits or is suspended for one that runs.
+// Katib reads the end of a trial from the conditions that Lockstep writes on TrainJobs, and takes one that waits or is
+// suspended for one that runs.
 func TestSample_ConditionsTellTheEnd(t *testing.T) {
 	for of, want := range map[string]trialutil.ConditionType{
 		"Complete": trialutil.JobSucceeded, "Failed": trialutil.JobFailed, "Suspended": trialutil.JobRunning, "": trialutil.JobRunning,

@@ -93,8 +93,8 @@ spec:
 `, name, after)
 }
 
-// Kueue counts the devices of claims that are in the pods of a runtime, by its deviceClassMappings: it counts the devices that
-// lockstep-scheduler allocates, and a second job waits for quota though there are devices.
+// Kueue counts the devices of claims that are in the pods of a runtime, by its deviceClassMappings: it counts the
+// devices that lockstep-scheduler allocates, and a second job waits for quota though there are devices.
 func TestDeviceQuota_ClaimsOfTheRuntimeAreCounted(t *testing.T) {
 	mapCards(t)
 	for tray := range 4 {

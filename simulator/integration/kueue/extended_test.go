@@ -11,7 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
-// extended is a queue for eight devices of a class that pods ask for like a resource, and a job that asks so in resourcesPerNode.
+// extended is a queue for eight devices of a class that pods ask for like a resource, and a job that asks so in
+// resourcesPerNode.
 const extended = `apiVersion: v1
 kind: Namespace
 metadata: {name: extended}
@@ -53,8 +54,8 @@ spec:
   trainer: {numNodes: 2, resourcesPerNode: {limits: {example.com/ext: 4}}}
 `
 
-// A queued job gets devices of its own, without a runtime for them, where their class has an extended resource: Kueue counts the
-// resource, and lockstep-scheduler allocates devices for it.
+// A queued job gets devices of its own, without a runtime for them, where their class has an extended resource: Kueue
+// counts the resource, and lockstep-scheduler allocates devices for it.
 func TestDeviceQuota_ExtendedResourceOfTheJobIsCounted(t *testing.T) {
 	for tray := 5; tray < 7; tray++ {
 		apply(t, fmt.Sprintf(`apiVersion: resource.k8s.io/v1

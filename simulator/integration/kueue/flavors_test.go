@@ -78,7 +78,8 @@ value: 1000
 description: Preempts what names no class.
 `
 
-// roamer is a job with a patch of its owner's and one of the SDK's. Both select nodes and tolerate, as Kueue's patch will.
+// roamer is a job with a patch of its owner's and one of the SDK's. Both select nodes and tolerate, as Kueue's patch
+// will.
 const roamer = `---
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

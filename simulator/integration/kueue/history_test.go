@@ -119,8 +119,8 @@ type history struct {
 	states []state
 }
 
-// record watches the TrainJobs of a namespace until the test ends, and writes its transcript. Jobs that a test leaves are deleted: they would
-// hold nodes that the next one counts on.
+// record watches the TrainJobs of a namespace until the test ends, and writes its transcript. Jobs that a test leaves
+// are deleted: they would hold nodes that the next one counts on.
 func record(t *testing.T, namespace string) *history {
 	t.Helper()
 	t.Cleanup(func() { clearJobs(t, namespace) })

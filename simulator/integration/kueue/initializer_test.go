@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
-// fetching is a job, in a namespace and the queue of its name, whose trainers wait for an initializer of twelve seconds.
+// fetching is a job, in a namespace and the queue of its name, whose trainers wait for an initializer of twelve
+// seconds.
 func fetching(namespace string) string {
 	return fmt.Sprintf(`---
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -43,7 +44,8 @@ spec:
 `, namespace)
 }
 
-// An initializer that works for longer than a job may wait for nodes is no wait for nodes: Lockstep's AdmissionCheck stays Ready.
+// An initializer that works for longer than a job may wait for nodes is no wait for nodes: Lockstep's AdmissionCheck
+// stays Ready.
 func TestAdmissionCheck_InitializerIsNoWait(t *testing.T) {
 	h := record(t, "fetching")
 	queue := strings.Replace(oneRack("fetching", "rack-2"), "  resourceGroups:",
@@ -63,7 +65,8 @@ spec: {controllerName: lockstep.dev/nodes}
 	}
 }
 
-// Kueue's waitForPodsReady counts the time of an initializer. A shorter timeout evicts the job before its trainers exist.
+// Kueue's waitForPodsReady counts the time of an initializer. A shorter timeout evicts the job before its trainers
+// exist.
 func TestWaitForPodsReady_CountsInitializers(t *testing.T) {
 	restartKueue(t, map[string]any{"waitForPodsReady": map[string]any{"timeout": "6s", "recoveryTimeout": "24h"}})
 	h := record(t, "hasty")

@@ -1,5 +1,6 @@
-// Package kueue_test is the smoke of lockstep up --kueue: real Kueue, from its own module, on an embedded cluster. Building
-// Kueue takes minutes, so it runs only when it is asked for: go test -v ./simulator/integration/kueue -args -kueue.
+// Package kueue_test is the smoke of lockstep up --kueue: real Kueue, from its own module, on an embedded cluster.
+// Building Kueue takes minutes, so it runs only when it is asked for: go test -v ./simulator/integration/kueue -args
+// -kueue.
 package kueue_test
 
 import (

@@ -143,7 +143,8 @@ func runtimesOf(catalog session.Catalog) []string {
 	return names
 }
 
-// fitted is a job of a runtime with a variant's trainer. Torchtune trains on one node and is started by its own command.
+// fitted is a job of a runtime with a variant's trainer. Torchtune trains on one node and is started by its own
+// command.
 func fitted(t *testing.T, runtime, variant string) *unstructured.Unstructured {
 	t.Helper()
 	trainer := map[string]any{}

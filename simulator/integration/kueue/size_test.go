@@ -66,8 +66,8 @@ spec:
 // size is Kueue's count of a job, and its pods' sum.
 type size struct{ pods, gpus int64 }
 
-// A job changes its size while it waits in Kueue's queue, or after Kueue has preempted it. Kueue counts the new size, and admits the job with
-// it, when the old one would not have fitted, and not when the new one does not fit.
+// A job changes its size while it waits in Kueue's queue, or after Kueue has preempted it. Kueue counts the new size,
+// and admits the job with it, when the old one would not have fitted, and not when the new one does not fit.
 func TestSuspendedJob_AnotherSizeIsAdmitted(t *testing.T) {
 	h := record(t, "sized")
 	low := play(t, write(t, smallQueue+sizedJob("preempted", "", 4)))

@@ -20,7 +20,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/outcome"
 )
 
-// racks is a queue whose flavor has a topology that stops at the rack: Kueue chooses racks, and leaves the nodes in them to a scheduler.
+// racks is a queue whose flavor has a topology that stops at the rack: Kueue chooses racks, and leaves the nodes in
+// them to a scheduler.
 const racks = `apiVersion: v1
 kind: Namespace
 metadata: {name: racks}
@@ -83,8 +84,8 @@ spec:
 `, name, runTime, nodes)
 }
 
-// Kueue's topology-aware scheduling pins each gang to a rack, and lockstep-scheduler places it inside: whole, with its ranks in the order of
-// the nodes.
+// Kueue's topology-aware scheduling pins each gang to a rack, and lockstep-scheduler places it inside: whole, with its
+// ranks in the order of the nodes.
 func TestTopology_KueuePinsTheRackAndLockstepPlacesInside(t *testing.T) {
 	h := record(t, "racks")
 	sizes := map[string]int{"wide": 16, "broad": 12, "narrow": 5}
@@ -142,8 +143,8 @@ func pinned(t *testing.T, namespace, job string) string {
 	return rack
 }
 
-// expectInOrder waits until all pods of a job run, and fails the test unless they are one gang in that rack, without gates, with ranks in the
-// order of the nodes.
+// expectInOrder waits until all pods of a job run, and fails the test unless they are one gang in that rack, without
+// gates, with ranks in the order of the nodes.
 func expectInOrder(t *testing.T, job string, count int, rack string) {
 	t.Helper()
 	var pods []corev1.Pod

@@ -72,9 +72,9 @@ spec:
 `, name, namespace, labels, runTime, nodes, rack)
 }
 
-// A gang that Kueue admits waits at Lockstep for nodes that a job without a queue holds, behind a reservation. A shorter timeout of Kueue's has
-// it evicted: nothing of it stays, not even the reservation, so that a later job gets the node that was reserved. It is admitted again, and
-// runs when there is room.
+// A gang that Kueue admits waits at Lockstep for nodes that a job without a queue holds, behind a reservation. A
+// shorter timeout of Kueue's has it evicted: nothing of it stays, not even the reservation, so that a later job gets
+// the node that was reserved. It is admitted again, and runs when there is room.
 func TestWaitForPodsReady_ShorterThanTheReservation(t *testing.T) {
 	restartKueue(t, map[string]any{"waitForPodsReady": map[string]any{
 		"timeout": "8s", "recoveryTimeout": "24h",

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// After a graceful stop no job waits longer than 2 s for its JobSet: the lease is released when the workers have stopped, and the other
-// replica asks for it several times a second.
+// After a graceful stop no job waits longer than 2 s for its JobSet: the lease is released when the workers have
+// stopped, and the other replica asks for it several times a second.
 func TestLeaderElection_GracefulStop(t *testing.T) {
 	r := newReplicas(t)
 	for round := range rounds() {

@@ -1,5 +1,6 @@
-// Package leader_test changes the leader of two replicas of the shipped controller, and of the shipped scheduler, on an embedded cluster. The bounds are asserted
-// with -args -long, in several rounds; without it, in one round, half as long again, for machines with something else to do.
+// Package leader_test changes the leader of two replicas of the shipped controller, and of the shipped scheduler, on an
+// embedded cluster. The bounds are asserted with -args -long, in several rounds; without it, in one round, half
+// as long again, for machines with something else to do.
 package leader_test
 
 import (

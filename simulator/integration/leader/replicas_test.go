@@ -17,8 +17,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/relay"
 )
 
-// replicas are the lockstep-controllers that run, in the order in which they were started: the first leads, and which that is
-// after a change of leader, nothing else decides.
+// replicas are the lockstep-controllers that run, in the order in which they were started: the first leads, and which
+// that is after a change of leader, nothing else decides.
 type replicas struct {
 	t *testing.T
 	// running are served by the Service of the webhooks.

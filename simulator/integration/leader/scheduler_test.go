@@ -9,8 +9,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/bench/failover"
 )
 
-// Of two lockstep-schedulers the one that leads is asked to stop (nothing may be bound for 2 s), is killed (8 s), and gets no answer for 5 s, which changes
-// no leader. No other scheduler runs afterwards.
+// Of two lockstep-schedulers the one that leads is asked to stop (nothing may be bound for 2 s), is killed (8 s), and
+// gets no answer for 5 s, which changes no leader. No other scheduler runs afterwards.
 func TestLeaderElection_Scheduler(t *testing.T) {
 	results, err := failover.Measure(t.Context(), shared.Cluster, failover.Plan{
 		Running:      10,

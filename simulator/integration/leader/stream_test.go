@@ -87,7 +87,8 @@ func (s *stream) open(ctx context.Context) {
 	}()
 }
 
-// create creates suspended jobs until ctx ends. One that is refused, because no webhook answers, waits for its JobSet from then on.
+// create creates suspended jobs until ctx ends. One that is refused, because no webhook answers, waits for its JobSet
+// from then on.
 func (s *stream) create(ctx context.Context) {
 	jobs := shared.Dynamic.Resource(schema.GroupVersionResource{
 		Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs",

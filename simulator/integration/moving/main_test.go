@@ -1,4 +1,5 @@
-// Package moving_test moves a cluster's gangs from custom resources to Kubernetes' own PodGroups and back, while gangs run and wait.
+// Package moving_test moves a cluster's gangs from custom resources to Kubernetes' own PodGroups and back, while gangs
+// run and wait.
 package moving_test
 
 import (

@@ -157,7 +157,8 @@ func dismiss(t *testing.T) {
 	}
 }
 
-// manifest is the objects of a kind for a gang of so many members in a namespace. A document with RANK is one for each member, the last first.
+// manifest is the objects of a kind for a gang of so many members in a namespace. A document with RANK is one for each
+// member, the last first.
 func manifest(t *testing.T, kind kind, namespace string, size int) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", kind.name+".yaml"))

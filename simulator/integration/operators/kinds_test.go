@@ -24,7 +24,8 @@ const (
 type kind struct {
 	// name is that of its file in testdata, title its usual name.
 	name, title string
-	// operators are the programs that make the pods, in package operators; none for one that always runs. by names the first for people.
+	// operators are the programs that make the pods, in package operators; none for one that always runs. by names the
+	// first for people.
 	operators []string
 	by        string
 	// dialect is the note of its PodGroup that it was read; empty for Kubernetes' own.
@@ -187,7 +188,8 @@ func kinds() []kind {
 			loss:     again,
 			migrated: true,
 		},
-		// From here on the cluster changes: Lockstep's controller does not run beside the one, and the other needs a gate, with which all Jobs have PodGroups.
+		// From here on the cluster changes: Lockstep's controller does not run beside the one, and the other needs a
+		// gate, with which all Jobs have PodGroups.
 		{
 			name:      "trainjob",
 			title:     "TrainJob with `coscheduling`",

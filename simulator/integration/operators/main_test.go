@@ -1,5 +1,6 @@
-// Package operators_test has controllers of other projects make gangs on an embedded cluster, each kind with its own controller as it was released. They are
-// built on the first run (a quarter of an hour), so it runs only when it is asked for: go test -v ./simulator/integration/operators -args -operators bin/operators.
+// Package operators_test has controllers of other projects make gangs on an embedded cluster, each kind with its own
+// controller as it was released. They are built on the first run (a quarter of an hour), so it runs only when it is
+// asked for: go test -v ./simulator/integration/operators -args -operators bin/operators.
 package operators_test
 
 import (

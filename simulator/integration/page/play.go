@@ -13,12 +13,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 )
 
-// Execute runs a command line of lockstep, without its name, in the working directory. It returns standard output and standard error.
+// Execute runs a command line of lockstep, without its name, in the working directory. It returns standard output and
+// standard error.
 type Execute func(words []string) (out, notes string)
 
-// Play runs the page's commands of lockstep in a new directory that has the page's manifests, docs and manifests of the source tree, and
-// fails unless the page has their outputs. A manifest is a YAML block whose first line is a comment with its name; a block of commands begins with "$ lockstep". Both are taken
-// in the page's order. ">" and ">>" send standard output to a file, "2>" standard error; head, tail and grep -v filter standard output.
+// Play runs the page's commands of lockstep in a new directory that has the page's manifests, docs and manifests of the
+// source tree, and fails unless the page has their outputs. A manifest is a YAML block whose first line is a comment
+// with its name; a block of commands begins with "$ lockstep". Both are taken in the page's order. ">" and ">>" send
+// standard output to a file, "2>" standard error; head, tail and grep -v filter standard output.
 func (p Page) Play(t *testing.T, execute Execute) {
 	t.Helper()
 	path, before := p.read(t)
@@ -108,7 +110,8 @@ func cut(words []string, is func(string) bool) (before, after []string) {
 	return words, nil
 }
 
-// filtered returns the lines that a filter passes on: head -N, tail -N, or grep -v with -e WORD for each word of lines to leave out.
+// filtered returns the lines that a filter passes on: head -N, tail -N, or grep -v with -e WORD for each word of lines
+// to leave out.
 func filtered(t *testing.T, text string, filter []string) string {
 	t.Helper()
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
@@ -143,8 +146,9 @@ func write(t *testing.T, path, text string, how int) {
 	}
 }
 
-// HasQuotes fails the test unless the page's quotations agree with their files. A quotation is a marker with the path of a file of the
-// source tree, the beginning of a line there and a number of lines, and a fenced text; several such pieces are joined by "...":
+// HasQuotes fails the test unless the page's quotations agree with their files. A quotation is a marker with the path
+// of a file of the source tree, the beginning of a line there and a number of lines, and a fenced text; several such
+// pieces are joined by "...":
 //
 //	<!-- quote PATH: "BEGINNING" N, "BEGINNING" N -->
 func (p Page) HasQuotes(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 
 func namespace() string { return render.Default().Namespace }
 
-// chartOf returns the chart that make e2e-install has packed into a folder of out: e2e for this release, previous for the one before.
+// chartOf returns the chart that make e2e-install has packed into a folder of out: e2e for this release, previous for
+// the one before.
 func chartOf(t *testing.T, folder string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(sourceTree(t), "out", folder, "lockstep-*.tgz"))

@@ -45,8 +45,8 @@ func TestInstall_FirstHours(t *testing.T) {
 	endOf(t, "running")
 }
 
-// supportBundle gathers a support bundle while a gang runs whose ranks have a secret in their environment, and looks for it, and for the private key of the
-// webhooks.
+// supportBundle gathers a support bundle while a gang runs whose ranks have a secret in their environment, and looks
+// for it, and for the private key of the webhooks.
 func supportBundle(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "support.tar.gz")

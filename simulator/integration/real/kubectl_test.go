@@ -21,8 +21,8 @@ func TestManifests_KubectlAppliesTwice(t *testing.T) {
 	kubectl(t, "apply", "-f", manifests)
 	kubectl(t, "-n", namespace(), "rollout", "status", "--timeout=2m", "deployment/lockstep-scheduler")
 	kubectl(t, "-n", namespace(), "rollout", "status", "--timeout=2m", "deployment/lockstep-controller")
-	// kubectl calls objects "configured" if the API server fills defaults into their lists; the generation shows whether anything has
-	// changed.
+	// kubectl calls objects "configured" if the API server fills defaults into their lists; the generation shows
+	// whether anything has changed.
 	generations := []string{
 		"get",
 		"-f",

@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
 
-// A pod whose process exits on SIGTERM takes longer to end on a real node than on a simulated one: what the scheduler has to say of a rank
-// before its exit code is read, it has to say faster in all other tests.
+// A pod whose process exits on SIGTERM takes longer to end on a real node than on a simulated one: what the scheduler
+// has to say of a rank before its exit code is read, it has to say faster in all other tests.
 func TestKubelet_TakesLongerThanTheFakeOne(t *testing.T) {
 	const pods = 12 // one that has just started ends later than those that have run for a while
 	var all []time.Duration

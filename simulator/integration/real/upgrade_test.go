@@ -12,8 +12,8 @@ import (
 // delay is the time that an upgrade may add to the wait of a gang.
 const delay = 5 * time.Second
 
-// The release before this one is upgraded to this one, back and again, while a gang runs, another waits for its room, and others are submitted: none
-// is disturbed, and none waits longer than without an upgrade, but for the delay.
+// The release before this one is upgraded to this one, back and again, while a gang runs, another waits for its room,
+// and others are submitted: none is disturbed, and none waits longer than without an upgrade, but for the delay.
 func TestUpgrade_DisturbsNoGang(t *testing.T) {
 	before, now := chartOf(t, "previous"), chartOf(t, "e2e")
 	install(t, "helm", before)
@@ -74,7 +74,8 @@ func TestUpgrade_DisturbsNoGang(t *testing.T) {
 	endOf(t, "running")
 }
 
-// failing upgrades to images that no node can get, with a CRD that differs: the Job that applies CRDs never runs. Its account must not stay.
+// failing upgrades to images that no node can get, with a CRD that differs: the Job that applies CRDs never runs. Its
+// account must not stay.
 func failing(t *testing.T, chart string) {
 	t.Helper()
 	const change = "image.tag=none,image.pullPolicy=Never"

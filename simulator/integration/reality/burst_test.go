@@ -55,9 +55,9 @@ func (d *driver) burst() {
 	d.record.Returned = ended
 }
 
-// How long nothing has to have happened before a gang is ended, and how long ago the last one was: lockstep-scheduler asks those that
-// wait once more a second after a change, and if that fell into an end they would see a part of the room. Opening the fleet lets many
-// start, one after another, and on a busy machine there are pauses between them.
+// How long nothing has to have happened before a gang is ended, and how long ago the last one was: lockstep-scheduler
+// asks those that wait once more a second after a change, and if that fell into an end they would see a part of the
+// room. Opening the fleet lets many start, one after another, and on a busy machine there are pauses between them.
 const (
 	calmFor      = 2 * still
 	afterEnd     = 1200 * time.Millisecond

@@ -66,7 +66,8 @@ func drive(t *testing.T, plan rerun.Plan) rerun.Record {
 // waits.
 const most = 40
 
-// serial submits one gang after another: each when the last has its nodes, there is room for it, and nothing else is about to happen.
+// serial submits one gang after another: each when the last has its nodes, there is room for it, and nothing else is
+// about to happen.
 func (d *driver) serial() {
 	for i, g := range d.plan.Gangs {
 		d.within(time.Minute, "room for "+g.Name, func() bool { return d.used()+nodesOf(g) <= most })
@@ -116,9 +117,9 @@ func (d *driver) submit(i int) {
 }
 
 const (
-	// still is the time without events before another one, ahead the time in which nothing may be due. Before a node is lost it is
-	// restart: the pods of a gang that lost one are there again after 2.5 s, in virtual time at once, and a gang that ends between
-	// leaves another room to it.
+	// still is the time without events before another one, ahead the time in which nothing may be due. Before a node is
+	// lost it is restart: the pods of a gang that lost one are there again after 2.5 s, in virtual time at once, and a
+	// gang that ends between leaves another room to it.
 	still, ahead, restart = 300 * time.Millisecond, 1500 * time.Millisecond, 4500 * time.Millisecond
 	// enough is the wait after which a whole gang is taken for one that has no room.
 	enough = 1500 * time.Millisecond

@@ -73,7 +73,8 @@ func TestSimulator_AgreesWithRealComponents(t *testing.T) {
 	}
 }
 
-// Records of earlier runs are held against the simulator again, without a cluster: those of a run that disagreed are beside its logs.
+// Records of earlier runs are held against the simulator again, without a cluster: those of a run that disagreed are
+// beside its logs.
 func TestSimulator_AgreesWithRecords(t *testing.T) {
 	if *recorded == "" {
 		t.Skip("with -recorded: the folder that -keep named, or the logs of a run that disagreed")

@@ -122,7 +122,8 @@ func shippedDiscipline(t *testing.T) string {
 	return args.Queueing.Discipline
 }
 
-// playerOf returns the engine of lockstep simulate for a discipline: that of the scheduler lockstep for the shipped one, else of its variant.
+// playerOf returns the engine of lockstep simulate for a discipline: that of the scheduler lockstep for the shipped
+// one, else of its variant.
 func playerOf(t *testing.T, discipline string) engine.Engine {
 	t.Helper()
 	name := schedulers.Lockstep

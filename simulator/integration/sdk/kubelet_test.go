@@ -14,7 +14,8 @@ import (
 // unpullable is a node that KWOK leaves alone: the test is its kubelet, and has no image for any pod.
 const unpullable = "unpullable"
 
-// keepKubelet adds that node, and has its pods wait for an image, with the Event that a kubelet writes, until the test ends.
+// keepKubelet adds that node, and has its pods wait for an image, with the Event that a kubelet writes, until the test
+// ends.
 func keepKubelet(t *testing.T, namespace string) {
 	t.Helper()
 	nodes := shared.Client.CoreV1().Nodes()

@@ -1,5 +1,6 @@
-// Package sdk_test plays every call of the Kubeflow SDK against an embedded cluster with the shipped chart, with an account that has the role edit in
-// one namespace. It needs a Python environment of each release of the SDK, so it runs only when it is asked for: make test-sdk.
+// Package sdk_test plays every call of the Kubeflow SDK against an embedded cluster with the shipped chart, with an
+// account that has the role edit in one namespace. It needs a Python environment of each release of the SDK, so it runs
+// only when it is asked for: make test-sdk.
 package sdk_test
 
 import (

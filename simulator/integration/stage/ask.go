@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Ask asks the API server something, again if it says that it had no time to answer, as it does on a machine with too much to
-// do. Any other error fails the test.
+// Ask asks the API server something, again if it says that it had no time to answer, as it does on a machine with too
+// much to do. Any other error fails the test.
 func Ask(t *testing.T, question func() error) {
 	t.Helper()
 	late := func(err error) bool { return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) }

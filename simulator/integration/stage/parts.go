@@ -15,10 +15,11 @@ import (
 	"testing"
 )
 
-// InParts runs the tests of a package in several processes, each with a part of the tests. Tests that share a cluster run one after the
-// other, and mostly wait. Whole runs them in this process, with one cluster: if there is one part, if flags name tests, or if go test
-// may store the result (without -count and -shuffle), since it then follows which files this process reads. InParts returns the exit
-// code. Each process prints when it has ended. Flags have been parsed; the package has the flag -parts.
+// InParts runs the tests of a package in several processes, each with a part of the tests. Tests that share a cluster
+// run one after the other, and mostly wait. Whole runs them in this process, with one cluster: if there is one part, if
+// flags name tests, or if go test may store the result (without -count and -shuffle), since it then follows which files
+// this process reads. InParts returns the exit code. Each process prints when it has ended. Flags have been parsed; the
+// package has the flag -parts.
 func InParts(ctx context.Context, m *testing.M, parts int, out io.Writer, whole func() int) int {
 	if isSet("test.list") {
 		return m.Run() // no test runs, so no cluster is needed
@@ -66,7 +67,8 @@ func isSet(name string) bool {
 	return f != nil && f.Value.String() != ""
 }
 
-// divide deals the tests out, so that those of one file, which often last as long, are in different parts. Empty parts are left out.
+// divide deals the tests out, so that those of one file, which often last as long, are in different parts. Empty parts
+// are left out.
 func divide(tests []string, parts int) [][]string {
 	out := make([][]string, min(parts, len(tests)))
 	for i, test := range tests {

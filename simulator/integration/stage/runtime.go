@@ -1,6 +1,7 @@
 package stage
 
-// TorchRuntime returns a TrainingRuntime, without version and namespace, of two nodes whose fake pods run for a time such as "10m".
+// TorchRuntime returns a TrainingRuntime, without version and namespace, of two nodes whose fake pods run for a time
+// such as "10m".
 func TorchRuntime(name, runTime string) map[string]any {
 	pod := map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{"simulator.lockstep.dev/run-time": runTime}},

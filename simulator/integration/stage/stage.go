@@ -1,4 +1,5 @@
-// Package stage brings up the embedded cluster on which all tests of a package run, and plays TrainJobs on it as lockstep up does.
+// Package stage brings up the embedded cluster on which all tests of a package run, and plays TrainJobs on it as
+// lockstep up does.
 package stage
 
 import (
@@ -38,8 +39,8 @@ type Setting struct {
 	// Regates is set if the API server is started again. Until it has read the roles, it refuses all requests of
 	// components.
 	Regates bool
-	// Excuses reports whether a refusal in a log is due to the test, such as one of a release under the roles of another;
-	// nil excuses none.
+	// Excuses reports whether a refusal in a log is due to the test, such as one of a release under the roles of
+	// another; nil excuses none.
 	Excuses func(line string) bool
 	// Check examines the cluster when all tests have passed; nil for nothing.
 	Check func(Stage) error

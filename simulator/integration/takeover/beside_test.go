@@ -15,7 +15,8 @@ const (
 	trainerManager  = "trainer.kubeflow.org/trainjob-controller"
 )
 
-// Both controllers run. Each has its own jobs: those of a chosen namespace or runtime are Lockstep's, all others Kubeflow Trainer's.
+// Both controllers run. Each has its own jobs: those of a chosen namespace or runtime are Lockstep's, all others
+// Kubeflow Trainer's.
 func TestTakeover_Beside(t *testing.T) {
 	const jobs = 5
 	for _, release := range releases(t) {
@@ -58,7 +59,8 @@ func TestTakeover_Beside(t *testing.T) {
 	}
 }
 
-// eachOwned fails the test unless the chosen jobs (namespace/name) are Lockstep's, and the others in theirs are Kubeflow Trainer's.
+// eachOwned fails the test unless the chosen jobs (namespace/name) are Lockstep's, and the others in theirs are
+// Kubeflow Trainer's.
 func (s scene) eachOwned(chosen, others []string) {
 	s.t.Helper()
 	for _, path := range chosen {
@@ -91,7 +93,8 @@ func managedBy(job *unstructured.Unstructured) string {
 	return manager
 }
 
-// Kubeflow Trainer 2.2 makes JobSets whatever managedBy says, so it can only be taken over whole. When this fails, the page can say more.
+// Kubeflow Trainer 2.2 makes JobSets whatever managedBy says, so it can only be taken over whole. When this fails, the
+// page can say more.
 func TestTakeover_TrainerIgnoresManagedBy(t *testing.T) {
 	for _, release := range releases(t) {
 		if !strings.HasPrefix(release.Version, "v2.2.") {

@@ -23,7 +23,8 @@ import (
 // folderOfTrainer stands in printed commands for a checkout of Kubeflow Trainer.
 const folderOfTrainer = "trainer"
 
-// kubectl runs kubectl in the source tree, prints the command and its output as block of docs/takeover.md, and fails the test if it fails.
+// kubectl runs kubectl in the source tree, prints the command and its output as block of docs/takeover.md, and fails
+// the test if it fails.
 func (s scene) kubectl(block string, args ...string) {
 	s.t.Helper()
 	if out, err := s.tryKubectl(block, args...); err != nil {
@@ -51,7 +52,8 @@ func (s scene) tryKubectl(block string, args ...string) (string, error) {
 	return out, err
 }
 
-// adopt runs lockstep adopt --dry-run for the scene's jobs as a table and as JSON, prints the table, and returns the answers by job.
+// adopt runs lockstep adopt --dry-run for the scene's jobs as a table and as JSON, prints the table, and returns the
+// answers by job.
 func (s scene) adopt(block string, wantCode int, flags ...string) map[string]controller.AdoptedJob {
 	s.t.Helper()
 	flags = append([]string{"adopt", "--dry-run", "-n", s.team}, flags...)

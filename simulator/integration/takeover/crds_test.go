@@ -39,7 +39,8 @@ func (s scene) returnTheirCRDs() {
 	s.sameSchemas()
 }
 
-// sameSchemas fails the test unless the schemas in the cluster are those of Kubeflow Trainer's CRDs, and nothing of ours is left.
+// sameSchemas fails the test unless the schemas in the cluster are those of Kubeflow Trainer's CRDs, and nothing of
+// ours is left.
 func (s scene) sameSchemas() {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.release.Manifests, "crds", "trainer.*.yaml"))

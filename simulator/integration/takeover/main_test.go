@@ -1,6 +1,7 @@
-// Package takeover_test lets Lockstep take over from Kubeflow Trainer's own manager on an embedded cluster with jobs, run beside it, and hand
-// back. The managers are upstream's releases, built by make, so it runs only when it is asked for:
-// go test -v ./simulator/integration/takeover -args -trainer bin/kubeflow-trainer/v2.3.0 -trainer bin/kubeflow-trainer/v2.2.1.
+// Package takeover_test lets Lockstep take over from Kubeflow Trainer's own manager on an embedded cluster with jobs,
+// run beside it, and hand back. The managers are upstream's releases, built by make, so it runs only when it is asked
+// for: go test -v ./simulator/integration/takeover -args -trainer bin/kubeflow-trainer/v2.3.0 -trainer
+// bin/kubeflow-trainer/v2.2.1.
 package takeover_test
 
 import (

@@ -129,8 +129,8 @@ func (s scene) runtime(namespace, name, runTime string, annotations, labels map[
 	s.create(trainer("trainingruntimes"), namespace, object)
 }
 
-// job creates a TrainJob; more are the fields of its spec beside the runtime. A validator that does not see the job's new runtime yet
-// refuses the job, so the creation is retried.
+// job creates a TrainJob; more are the fields of its spec beside the runtime. A validator that does not see the job's
+// new runtime yet refuses the job, so the creation is retried.
 func (s scene) job(namespace, name, kind, runtime string, more map[string]any) {
 	s.t.Helper()
 	s.eventually("the creation of "+name, patience, func() bool {

@@ -31,7 +31,8 @@ func (s scene) queue() {
 	s.job(s.team, "finished", "TrainingRuntime", "short", nil)
 	s.job(s.team, "paused", "TrainingRuntime", "short", nil)
 	s.job(s.team, "queued", "TrainingRuntime", "short", suspended())
-	// Of these, Kubeflow Trainer and Lockstep render JobSets that differ (controller/plan/upstream_differences_test.go).
+	// Of these, Kubeflow Trainer and Lockstep render JobSets that differ
+	// (controller/plan/upstream_differences_test.go).
 	s.job(s.team, "mpi", "ClusterTrainingRuntime", "deepspeed-distributed", map[string]any{
 		"suspend": true, "trainer": map[string]any{"image": "example.com/mpi:1", "numNodes": int64(2)},
 	})
@@ -59,8 +60,8 @@ func (s scene) queue() {
 	s.say("Kubeflow Trainer's jobs: running runs, finished has ended, paused, queued, mpi and typo wait")
 }
 
-// Lockstep waits for Kubeflow Trainer's lease and takes over whole; then Kubeflow Trainer takes over again. The pods of a running job
-// stay the same through all of it, and every job completes.
+// Lockstep waits for Kubeflow Trainer's lease and takes over whole; then Kubeflow Trainer takes over again. The pods of
+// a running job stay the same through all of it, and every job completes.
 func TestTakeover_WholeAndBack(t *testing.T) {
 	for i, release := range releases(t) {
 		t.Run(release.Version, func(t *testing.T) {

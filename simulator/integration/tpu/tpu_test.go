@@ -237,7 +237,8 @@ func TestTPU_ComputeClass(t *testing.T) {
 	}
 }
 
-// TestTPU_DynamicSlices takes parts of cubes that are whole and healthy, of an unhealthy cube too, and whole cubes wherever they are.
+// TestTPU_DynamicSlices takes parts of cubes that are whole and healthy, of an unhealthy cube too, and whole cubes
+// wherever they are.
 func TestTPU_DynamicSlices(t *testing.T) {
 	const tpu7x = "cloud.google.com/gke-tpu-accelerator: tpu7x"
 	const shape = ", cloud.google.com/gke-tpu-slice-topology: "

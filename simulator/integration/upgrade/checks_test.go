@@ -54,8 +54,8 @@ func (j *jobs) wantStuck(expected func(name string) bool) {
 
 func none(string) bool { return false }
 
-// note adds a line to the transcript, and fails the test if a JobSet, a pod or a PodGroup of a running job has changed since the jobs were
-// created. The PodGroups of jobs that have ended are deleted.
+// note adds a line to the transcript, and fails the test if a JobSet, a pod or a PodGroup of a running job has changed
+// since the jobs were created. The PodGroups of jobs that have ended are deleted.
 func (j *jobs) note(what string, now snapshot) {
 	j.t.Helper()
 	kept := 0

@@ -20,7 +20,8 @@ const admission = `{"spec":{"suspend":false,"runtimePatches":[{"manager":"kueue.
 	"replicatedJobs":[{"name":"node","template":{"spec":{"template":{
 		"metadata":{"labels":{"kueue.x-k8s.io/podset":"node"}},"spec":{"nodeSelector":{"kubernetes.io/arch":"arm64"}}}}}}]}}}}]}}`
 
-// kinds returns the kinds of jobs: queued as Kueue queues them, suspended by their owners after their pods ran, and running.
+// kinds returns the kinds of jobs: queued as Kueue queues them, suspended by their owners after their pods ran, and
+// running.
 func kinds() []string { return []string{"queued", "suspended", "running"} }
 
 // selection selects jobs of each kind by their number.

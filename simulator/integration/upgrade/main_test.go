@@ -1,6 +1,7 @@
-// Package upgrade_test replaces the controller of one release by that of another, on an embedded cluster with jobs. Without arguments it
-// runs its small form: a few jobs, this release, and one whose renderer differs. In make test-full there are 300 jobs and the previous
-// release, which is built from the repository's history: go test -v ./simulator/integration/upgrade -args -previous 85ea028.
+// Package upgrade_test replaces the controller of one release by that of another, on an embedded cluster with jobs.
+// Without arguments it runs its small form: a few jobs, this release, and one whose renderer differs. In make test-full
+// there are 300 jobs and the previous release, which is built from the repository's history: go test -v
+// ./simulator/integration/upgrade -args -previous 85ea028.
 package upgrade_test
 
 import (

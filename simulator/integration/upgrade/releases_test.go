@@ -188,8 +188,8 @@ func upgrade(t *testing.T, next release) {
 	must(t, shared.StartRelease(t.Context(), next.Release))
 }
 
-// rollBack stops the release that runs, runs the commands of blocks of docs/trust.md, and installs an earlier release, whose roles would not suffice
-// for the other.
+// rollBack stops the release that runs, runs the commands of blocks of docs/trust.md, and installs an earlier release,
+// whose roles would not suffice for the other.
 func rollBack(t *testing.T, earlier release, blocks ...string) {
 	t.Helper()
 	must(t, shared.StopRelease(t.Context()))

@@ -20,8 +20,8 @@ const (
 	priorityClass = "upgrade-urgent"
 )
 
-// createLater creates jobs that only this release can have made: MPI and Flux jobs whose Secrets have random names, jobs with a priority
-// class, and jobs that wait since their owner resumed them.
+// createLater creates jobs that only this release can have made: MPI and Flux jobs whose Secrets have random names,
+// jobs with a priority class, and jobs that wait since their owner resumed them.
 func (j *jobs) createLater() {
 	j.t.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: priorityClass}, Value: 7}
@@ -128,8 +128,8 @@ func shell(t *testing.T, script string) {
 	}
 }
 
-// suspendReturned suspends running jobs under the previous release and resumes them. Their JobSets do not take its rendering until they are
-// deleted, as docs/trust.md says.
+// suspendReturned suspends running jobs under the previous release and resumes them. Their JobSets do not take its
+// rendering until they are deleted, as docs/trust.md says.
 func (j *jobs) suspendReturned(names ...string) {
 	j.t.Helper()
 	for _, name := range names {

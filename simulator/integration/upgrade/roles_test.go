@@ -8,8 +8,8 @@ import (
 // periods are spans of time.
 type periods []struct{ from, to time.Time }
 
-// foreignRoles are the periods in which a release still ran although the manifests of the next one were applied, as in an
-// upgrade by Helm. Later releases need fewer rights, so the API server may refuse requests of the earlier one then.
+// foreignRoles are the periods in which a release still ran although the manifests of the next one were applied, as in
+// an upgrade by Helm. Later releases need fewer rights, so the API server may refuse requests of the earlier one then.
 var foreignRoles periods
 
 func (p *periods) add(from, to time.Time) { *p = append(*p, struct{ from, to time.Time }{from, to}) }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Of 300 jobs, a third queued, a third suspended by its owner and a third running, all complete when this release is installed over the
-// previous one, has jobs of its own, and the previous one is installed again by the commands of docs/trust.md, and this one again. No running
-// pod is touched.
+// Of 300 jobs, a third queued, a third suspended by its owner and a third running, all complete when this release is
+// installed over the previous one, has jobs of its own, and the previous one is installed again by the commands of
+// docs/trust.md, and this one again. No running pod is touched.
 func TestUpgrade_ThereAndBack(t *testing.T) {
 	previous, this := previousRelease(t), thisRelease(t)
 	j := newJobs(t, "there-and-back")

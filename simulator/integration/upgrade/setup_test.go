@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// setUp creates the namespace of the jobs and their runtime, whose pods run until the test completes them. It has the jobs deleted when the
-// test ends.
+// setUp creates the namespace of the jobs and their runtime, whose pods run until the test completes them. It has the
+// jobs deleted when the test ends.
 func (j *jobs) setUp() {
 	j.t.Helper()
 	_, err := shared.Client.CoreV1().Namespaces().Create(j.t.Context(),

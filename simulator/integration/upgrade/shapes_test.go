@@ -12,8 +12,8 @@ import (
 // shape is the name of a job's runtime.
 type shape string
 
-// Jobs of each shape report to the status server. The pods of torch and staged have the next release's variable; those of MPI and Flux mount
-// a Secret, whose name this release ends randomly.
+// Jobs of each shape report to the status server. The pods of torch and staged have the next release's variable; those
+// of MPI and Flux mount a Secret, whose name this release ends randomly.
 const (
 	torch  shape = "torch"
 	mpi    shape = "mpi"
@@ -23,8 +23,8 @@ const (
 	urgent shape = "urgent"
 )
 
-// shapeOf returns the shape of a job by the number in its name. Of every ten numbers, two are of each shape but torch, which has the rest; odd
-// and even numbers have all shapes.
+// shapeOf returns the shape of a job by the number in its name. Of every ten numbers, two are of each shape but torch,
+// which has the rest; odd and even numbers have all shapes.
 func shapeOf(name string) shape {
 	switch numberOf(name) % 5 {
 	case 1:
@@ -40,8 +40,8 @@ func shapeOf(name string) shape {
 	return torch
 }
 
-// namesClass reports whether a job has a priority class, by its own annotation or by its runtime's: the previous release knows none, so only
-// jobs that are created later do.
+// namesClass reports whether a job has a priority class, by its own annotation or by its runtime's: the previous
+// release knows none, so only jobs that are created later do.
 func namesClass(name string) bool {
 	return numberOf(name) >= jobsPerKind() && numberOf(name)%5 == 4
 }
@@ -61,7 +61,8 @@ func numberOf(name string) int {
 	return number
 }
 
-// runtimes returns the runtimes of all shapes but urgent. Their pods run until the test completes them, those of the initializer a second.
+// runtimes returns the runtimes of all shapes but urgent. Their pods run until the test completes them, those of the
+// initializer a second.
 func runtimes() []map[string]any {
 	const longest = "24h"
 	return []map[string]any{

@@ -83,8 +83,8 @@ func (s snapshot) all(state string, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return s.jobs[name].state() != state })
 }
 
-// stuck reports whether the job waits though it says that it was resumed, which it does once its JobSet was patched, or was refused. Events
-// would say more, but a client that writes many of them drops some.
+// stuck reports whether the job waits though it says that it was resumed, which it does once its JobSet was patched, or
+// was refused. Events would say more, but a client that writes many of them drops some.
 func (j jobSeen) stuck() bool { return j.resumed && j.state() == waits }
 
 // noneStarts reports whether each due job runs, is complete, or is stuck.
@@ -157,8 +157,8 @@ func (s snapshot) keep(kind, job string, object metav1.Object, digest string) {
 	s.running[kind+" "+object.GetName()] = fingerprint{job, digest}
 }
 
-// lookAtGroups adds the PodGroups of running jobs. Their annotations follow the time, so that only their identity is compared. They are deleted
-// when the job ends.
+// lookAtGroups adds the PodGroups of running jobs. Their annotations follow the time, so that only their identity is
+// compared. They are deleted when the job ends.
 func (j *jobs) lookAtGroups(now snapshot) {
 	j.t.Helper()
 	groups, err := shared.Client.SchedulingV1beta1().PodGroups(j.namespace).List(j.t.Context(), metav1.ListOptions{})
@@ -174,7 +174,8 @@ func (j *jobs) lookAtGroups(now snapshot) {
 	}
 }
 
-// digest returns the UID of an object and a digest of its labels, annotations and spec, marked if the object is being deleted.
+// digest returns the UID of an object and a digest of its labels, annotations and spec, marked if the object is being
+// deleted.
 func (j *jobs) digest(object metav1.Object, spec any) string {
 	j.t.Helper()
 	text, err := json.Marshal([]any{object.GetLabels(), object.GetAnnotations(), spec})

@@ -22,8 +22,8 @@ func trainer(resource string) schema.GroupVersionResource {
 }
 
 // Jobs that the previous controller rendered, queued, running or suspended again, continue with the runtime that it
-// stored for them; a job that is created after the upgrade has the runtime of that time, also after the downgrade by the commands of
-// docs/trust.md. No running pod is touched.
+// stored for them; a job that is created after the upgrade has the runtime of that time, also after the downgrade by
+// the commands of docs/trust.md. No running pod is touched.
 func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	before, now := previousRelease(t), thisRelease(t)
 	installFirst(t, before)

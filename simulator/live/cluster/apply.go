@@ -57,8 +57,8 @@ func (c *Cluster) ApplyAll(ctx context.Context, objects []*unstructured.Unstruct
 // fieldManager owns the fields that lockstep up writes.
 const fieldManager = "lockstep-up"
 
-// resource is the endpoint for an object's kind, in its namespace if the kind has namespaces: the one called default, as
-// for kubectl, if the object names none.
+// resource is the endpoint for an object's kind, in its namespace if the kind has namespaces: the one called default,
+// as for kubectl, if the object names none.
 func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)

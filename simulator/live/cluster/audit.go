@@ -22,7 +22,8 @@ rules:
 `, p.controllerPod.user, p.schedulerPod.user, adminUser)
 }
 
-// AuditLog is the file with the audit events of Lockstep's components, one JSON object a line. It exists if Options.Audit asked for it.
+// AuditLog is the file with the audit events of Lockstep's components, one JSON object a line. It exists if
+// Options.Audit asked for it.
 func (c *Cluster) AuditLog() string { return c.plan.auditLog() }
 
 func (p plan) auditLog() string { return p.state.path("logs", "audit.log") }

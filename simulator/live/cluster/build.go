@@ -176,8 +176,9 @@ func digestOf(root string, files []string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
-// ownBinaries returns the folder that holds lockstep-controller and lockstep-scheduler. Runs side by side build one after the
-// other: the compiler replaces a file that is old, and leaves alone what another run has just built and is starting.
+// ownBinaries returns the folder that holds lockstep-controller and lockstep-scheduler. Runs side by side build one
+// after the other: the compiler replaces a file that is old, and leaves alone what another run has just built and is
+// starting.
 func ownBinaries(ctx context.Context, root string, report func(string)) (string, error) {
 	if executable, err := os.Executable(); err == nil {
 		dir := filepath.Dir(executable)

@@ -49,7 +49,8 @@ func TestHost_DepartsFromChartAsListed(t *testing.T) {
 	}
 }
 
-// Of the webhooks only how they are called differs: there is no Service that leads anywhere. All other objects are applied as they are rendered.
+// Of the webhooks only how they are called differs: there is no Service that leads anywhere. All other objects are
+// applied as they are rendered.
 func TestWebhooks_DepartFromChartInAddress(t *testing.T) {
 	rendered, err := render.Chart(render.Default())
 	if err != nil {
@@ -82,8 +83,8 @@ func TestWebhooks_DepartFromChartInAddress(t *testing.T) {
 	}
 }
 
-// The scheduler of an embedded cluster has the shipped profile: limits, election, plugins and all. With default values the chart adds only
-// the place of reservations, which is the default one.
+// The scheduler of an embedded cluster has the shipped profile: limits, election, plugins and all. With default values
+// the chart adds only the place of reservations, which is the default one.
 func TestHost_UsesTheShippedProfile(t *testing.T) {
 	hosted, err := cluster.Host(t.TempDir())
 	if err != nil {

@@ -56,7 +56,8 @@ func (c *Cluster) launchAll(ctx context.Context, components []component) ([]*pro
 	return started, nil
 }
 
-// launch starts a component, which has failed so often in a row before, and watches over it. The caller holds c.launching.
+// launch starts a component, which has failed so often in a row before, and watches over it. The caller holds
+// c.launching.
 func (c *Cluster) launch(ctx context.Context, child component, failures int) (*process, error) {
 	p, err := c.spawner.start(child, c.plan.state.path("logs", child.name+".log"))
 	if err != nil {

@@ -32,20 +32,21 @@ type Options struct {
 	Dir string
 	// Mode is the offer of the control plane: probe.Full, probe.Groups or probe.Resources.
 	Mode probe.Mode
-	// Kubernetes is the minor release of the control plane, one of Kubernetes(); empty for NewestKubernetes. Full and Groups need the
-	// newest.
+	// Kubernetes is the minor release of the control plane, one of Kubernetes(); empty for NewestKubernetes. Full and
+	// Groups need the newest.
 	Kubernetes string
 	// Nodes are the fleet; KWOK plays their kubelets.
 	Nodes []corev1.Node
 	// Slices and Classes are those that DRA drivers publish on them.
 	Slices  []resourcev1.ResourceSlice
 	Classes []resourcev1.DeviceClass
-	// NVLink configures the delays of the player of NVIDIA's DRA driver, where nodes are in NVLink cliques; the zero value is as slow
-	// as theirs.
+	// NVLink configures the delays of the player of NVIDIA's DRA driver, where nodes are in NVLink cliques; the zero
+	// value is as slow as theirs.
 	NVLink nvlink.Settings
 	// Bare leaves Lockstep out: Helm installs it, and RunInstalled runs the installed Deployments.
 	Bare bool
-	// Real is for nodes with kubelets that join: everything that they need of a control plane is there. With Bare, JobSet and KWOK are not.
+	// Real is for nodes with kubelets that join: everything that they need of a control plane is there. With Bare,
+	// JobSet and KWOK are not.
 	Real *RealNodes
 	// Kueue asks for Kueue too, which takes minutes to build the first time.
 	Kueue bool
@@ -65,7 +66,8 @@ type Options struct {
 
 // Cluster is a running embedded cluster.
 type Cluster struct {
-	// Admin is the administrator's access, Client and Dynamic are clients made of it; Client's PodGroups are those of the mode.
+	// Admin is the administrator's access, Client and Dynamic are clients made of it; Client's PodGroups are those of
+	// the mode.
 	Admin   *rest.Config
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface

@@ -1,6 +1,6 @@
 // Package cluster is the embedded cluster: a real Kubernetes control plane (etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler), JobSet, KWOK for the nodes, and Lockstep's own controller and scheduler, each
-// a child process of the caller, without containers and without root. Kueue joins them where it is asked for.
+// kube-controller-manager, kube-scheduler), JobSet, KWOK for the nodes, and Lockstep's own controller and scheduler,
+// each a child process of the caller, without containers and without root. Kueue joins them where it is asked for.
 //
 // Start builds missing binaries, starts the children in order and installs the objects of package manifests; Stop ends
 // every child and only those. The controller and the scheduler run under the ClusterRoles of manifests, never as admin,

@@ -61,7 +61,8 @@ func (c *Cluster) FreePort() (int, error) {
 // GuestKubeconfig is the file by which guests reach the API server.
 func (c *Cluster) GuestKubeconfig() string { return c.plan.access.guestKubeconfig }
 
-// CertDir is the folder of a certificate for loopback, tls.crt and tls.key, which the API server trusts where ApplyGuestWebhooks registers it.
+// CertDir is the folder of a certificate for loopback, tls.crt and tls.key, which the API server trusts where
+// ApplyGuestWebhooks registers it.
 func (c *Cluster) CertDir() string { return c.plan.access.certDir }
 
 // WriteState writes a file of the run, such as a guest's configuration, and returns its path.
@@ -104,8 +105,8 @@ func (c *Cluster) ApplyYAML(ctx context.Context, content []byte) error {
 	return c.waitForCRDs(ctx)
 }
 
-// ApplyGuestWebhooks registers webhook configurations of a guest, which answers them at a port on loopback with the certificate of CertDir, or with that
-// of ServeAs if it registers its authority itself.
+// ApplyGuestWebhooks registers webhook configurations of a guest, which answers them at a port on loopback with the
+// certificate of CertDir, or with that of ServeAs if it registers its authority itself.
 func (c *Cluster) ApplyGuestWebhooks(
 	ctx context.Context,
 	port int,

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// hosted is a process of this machine that stands for the pods of a Deployment: there is no kubelet that would run them.
+// hosted is a process of this machine that stands for the pods of a Deployment: there is no kubelet that would run
+// them.
 type hosted struct {
 	// args are those of the container, with the paths of files that a volume would bring.
 	args []string
@@ -20,7 +21,8 @@ type hosted struct {
 	user string
 }
 
-// host reads the Deployment of that name among objects, and writes the ConfigMaps that its container mounts below a folder of the run.
+// host reads the Deployment of that name among objects, and writes the ConfigMaps that its container mounts below a
+// folder of the run.
 func (s *state) host(objects []*unstructured.Unstructured, name string) (hosted, error) {
 	var deployment appsv1.Deployment
 	if err := pick(objects, "Deployment", name, &deployment); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 )
 
-// RunInstalled runs processes in place of the pods of Lockstep's Deployments as they are in the cluster, and ends those that run in their place
-// before. It returns when they are ready.
+// RunInstalled runs processes in place of the pods of Lockstep's Deployments as they are in the cluster, and ends those
+// that run in their place before. It returns when they are ready.
 func (c *Cluster) RunInstalled(ctx context.Context) error {
 	var objects []*unstructured.Unstructured
 	for _, resource := range []schema.GroupVersionResource{
@@ -73,7 +73,8 @@ func (c *Cluster) StopInstalled(ctx context.Context) {
 	c.DismissScheduler(ctx)
 }
 
-// OnLoopback has the webhooks of Lockstep's configuration called at the process that answers them; other objects are unchanged.
+// OnLoopback has the webhooks of Lockstep's configuration called at the process that answers them; other objects are
+// unchanged.
 func (c *Cluster) OnLoopback(object *unstructured.Unstructured) error {
 	if !isWebhooks(object) {
 		return nil

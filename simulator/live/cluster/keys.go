@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// The names under which controllers that manage their certificates look for things, in their Secrets and in their folders.
+// The names under which controllers that manage their certificates look for things, in their Secrets and in their
+// folders.
 const (
 	fileAuthority    = "ca.crt"
 	fileAuthorityKey = "ca.key"
@@ -32,8 +33,8 @@ type Serving struct {
 }
 
 // keys are the certificate of a controller's webhooks and its authority, with their keys, in PEM by file name. They are
-// such that the controller finds nothing to renew: it asks for an authority of its own, and for a certificate of the Service
-// that its webhooks would have in a cluster; that it also holds for loopback is ours.
+// such that the controller finds nothing to renew: it asks for an authority of its own, and for a certificate of the
+// Service that its webhooks would have in a cluster; that it also holds for loopback is ours.
 type keys map[string][]byte
 
 func newKeys(of Serving) (keys, error) {

@@ -32,7 +32,8 @@ func DefaultMode(minor string) probe.Mode {
 	return probe.Resources
 }
 
-// CheckKubernetes refuses a mode that does not exist, a minor release that the embedded cluster cannot run, and one that does not have the mode's feature gates.
+// CheckKubernetes refuses a mode that does not exist, a minor release that the embedded cluster cannot run, and one
+// that does not have the mode's feature gates.
 func CheckKubernetes(minor string, mode probe.Mode) error {
 	if !slices.Contains([]probe.Mode{probe.Full, probe.Groups, probe.Resources}, mode) {
 		return &badinput.Error{
@@ -118,8 +119,8 @@ func pinned(file, module string) (string, error) {
 	return "", fmt.Errorf("%s requires no %s", file, module)
 }
 
-// stamp returns linker flags that stamp a release of Kubernetes. Kueue and JobSet parse the server's version, which a module build
-// does not carry.
+// stamp returns linker flags that stamp a release of Kubernetes. Kueue and JobSet parse the server's version, which a
+// module build does not carry.
 func stamp(version string) string {
 	const at = "-X k8s.io/component-base/version."
 	number := strings.Split(strings.TrimPrefix(version, "v"), ".")

@@ -38,8 +38,9 @@ func (p plan) kueue() component {
 	}
 }
 
-// kueueConfig has Kueue judge the jobs that name a queue, and leave the others alone; settings win over its fields. Its certificate management is
-// on, because without it Kueue reads files below /etc; it finds a certificate that has nothing to be managed.
+// kueueConfig has Kueue judge the jobs that name a queue, and leave the others alone; settings win over its fields. Its
+// certificate management is on, because without it Kueue reads files below /etc; it finds a certificate that has
+// nothing to be managed.
 func (p plan) kueueConfig(settings map[string]any) ([]byte, error) {
 	configuration := map[string]any{
 		"apiVersion":     "config.kueue.x-k8s.io/v1beta2",
@@ -69,8 +70,8 @@ func (p plan) kueueConfig(settings map[string]any) ([]byte, error) {
 	return content, nil
 }
 
-// RestartKueue stops Kueue and starts it again with settings of its configuration file that win over the usual ones. It returns when Kueue
-// answers for TrainJobs.
+// RestartKueue stops Kueue and starts it again with settings of its configuration file that win over the usual ones. It
+// returns when Kueue answers for TrainJobs.
 func (c *Cluster) RestartKueue(ctx context.Context, settings map[string]any) error {
 	if err := c.configureKueue(settings); err != nil {
 		return err

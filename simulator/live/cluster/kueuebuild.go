@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// kueueModule is the folder of the module that pins Kueue. Kueue links Kubeflow Trainer 2.2, which does not compile with
-	// our release of Kubernetes, so that it cannot be a dependency of ours.
+	// kueueModule is the folder of the module that pins Kueue. Kueue links Kubeflow Trainer 2.2, which does not compile
+	// with our release of Kubernetes, so that it cannot be a dependency of ours.
 	kueueModule = "simulator/live/cluster/kueue"
 	// kueueTag leaves the scheduler's simulation out of Kueue: its module is not in Go's checksum database.
 	kueueTag = "exclude_scheduler_library"
@@ -74,7 +74,8 @@ func copyKueueManifests(ctx context.Context, module, dir string) error {
 	return nil
 }
 
-// JoinFiles makes one YAML stream of files below a folder. A pattern that matches none is an error: the manifests have moved.
+// JoinFiles makes one YAML stream of files below a folder. A pattern that matches none is an error: the manifests have
+// moved.
 func JoinFiles(folder string, patterns ...string) ([]byte, error) {
 	var parts [][]byte
 	for _, pattern := range patterns {

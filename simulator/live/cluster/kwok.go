@@ -25,8 +25,8 @@ const EndsAfter = 50
 const manyNodes = 500
 
 // kwokConfig is KWOK's configuration file: its own stages for nodes and pods, but a pod completes only after the run
-// time that its annotation names, and one that is deleted ends as a kubelet would end it. Where nodes are in cliques, a pod with
-// claims starts only when they are prepared.
+// time that its annotation names, and one that is deleted ends as a kubelet would end it. Where nodes are in cliques, a
+// pod with claims starts only when they are prepared.
 func (p plan) kwokConfig() ([]byte, error) {
 	complete, err := completeStage()
 	if err != nil {
@@ -65,10 +65,10 @@ options:
 	}, []byte("\n---\n")), nil
 }
 
-// A kubelet ends a pod that is being deleted before it lets go of it, with phase Failed unless its containers ended well.
-// Policies for failed pods look at that phase, so KWOK's own stage, which deletes at once, would hide every eviction from them.
-// It takes less time than a kubelet does (TestKubelet_TakesLongerThanTheFakeOne): who has to say why a pod ends before the Job controller
-// reads its exit code has no more time here than on a real node.
+// A kubelet ends a pod that is being deleted before it lets go of it, with phase Failed unless its containers ended
+// well. Policies for failed pods look at that phase, so KWOK's own stage, which deletes at once, would hide every
+// eviction from them. It takes less time than a kubelet does (TestKubelet_TakesLongerThanTheFakeOne): who has to say
+// why a pod ends before the Job controller reads its exit code has no more time here than on a real node.
 const (
 	terminateStage = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -120,8 +120,9 @@ spec:
 `
 )
 
-// birthStage returns KWOK's stage that makes a node ready, with the kubelet of this process as that of the node. KWOK's own flags for
-// that would be the addresses of the pods, too. Both kinds of address are needed: KWOK removes one that is alone when a node is ready again.
+// birthStage returns KWOK's stage that makes a node ready, with the kubelet of this process as that of the node. KWOK's
+// own flags for that would be the addresses of the pods, too. Both kinds of address are needed: KWOK removes one that
+// is alone when a node is ready again.
 func (p plan) birthStage() ([]byte, error) {
 	stage := nodestages.DefaultNodeInit
 	for from, to := range map[string]string{
@@ -153,8 +154,8 @@ func preparedStage() ([]byte, error) {
 	return encoded(stage)
 }
 
-// completeStage is KWOK's stage that completes a Job's pod, delayed by the pod's run-time annotation. A pod whose program is sshd serves the launcher of its
-// MPI job until it is deleted, as on a real node.
+// completeStage is KWOK's stage that completes a Job's pod, delayed by the pod's run-time annotation. A pod whose
+// program is sshd serves the launcher of its MPI job until it is deleted, as on a real node.
 func completeStage() ([]byte, error) {
 	stage, err := withCondition([]byte(podstages.DefaultPodComplete), map[string]any{
 		"key":      `if any(.spec.containers[]; (.command[0]? // "") | test("(^|/)sshd$")) then "serves" else "ends" end`,

@@ -73,8 +73,8 @@ func gates(mode probe.Mode) string {
 	}
 }
 
-// gated returns the flags by which a component of Kubernetes gets the mode's feature gates; none in mode resources, which is for
-// clusters whose administrator cannot set any.
+// gated returns the flags by which a component of Kubernetes gets the mode's feature gates; none in mode resources,
+// which is for clusters whose administrator cannot set any.
 func (p plan) gated() []string {
 	if p.mode == probe.Resources && !p.native {
 		return nil

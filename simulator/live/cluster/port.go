@@ -27,8 +27,8 @@ func (ports) url(scheme string, port int) string { return scheme + "://" + loopb
 // loopback is the address of a port.
 func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// choosePorts finds free ports for every component and holds them until they are released. A wanted API server port that
-// is taken is bad input; 0 wants none.
+// choosePorts finds free ports for every component and holds them until they are released. A wanted API server port
+// that is taken is bad input; 0 wants none.
 func choosePorts(apiserver int) (ports, error) {
 	chosen := ports{apiserver: apiserver, held: map[int]net.Listener{}}
 	if err := hold(&chosen); err != nil {

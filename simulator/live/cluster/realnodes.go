@@ -25,7 +25,8 @@ const (
 	statusNumber  = 10443
 )
 
-// listening returns the flags for the API server's addresses, and for how it reaches kubelets and the pods behind Services.
+// listening returns the flags for the API server's addresses, and for how it reaches kubelets and the pods behind
+// Services.
 func (p plan) listening() []string {
 	if p.real == nil {
 		return []string{

@@ -97,8 +97,8 @@ func (c *Cluster) StopRelease(ctx context.Context) error {
 	return nil
 }
 
-// StartRelease starts the controller and the scheduler of a release, the scheduler with the configuration that the release ships, and
-// returns when both are ready.
+// StartRelease starts the controller and the scheduler of a release, the scheduler with the configuration that the
+// release ships, and returns when both are ready.
 func (c *Cluster) StartRelease(ctx context.Context, release Release) error {
 	controller, scheduler := c.plan.controller(), c.plan.scheduler()
 	controller.binary, controller.version = release.Controller, moduleVersion(release.Controller, sourcetree.Module)

@@ -12,8 +12,8 @@ import (
 // errNoController indicates that the cluster runs no lockstep-controller.
 var errNoController = errors.New("no lockstep-controller runs")
 
-// ReplaceController stops lockstep-controller and starts another executable of it in its place, with the same flags and access, as
-// an upgrade does. It returns when the new one is ready.
+// ReplaceController stops lockstep-controller and starts another executable of it in its place, with the same flags and
+// access, as an upgrade does. It returns when the new one is ready.
 func (c *Cluster) ReplaceController(ctx context.Context, executable string) error {
 	if err := c.StopController(ctx); err != nil {
 		return err
@@ -33,7 +33,8 @@ func (c *Cluster) StopController(ctx context.Context) error {
 	return nil
 }
 
-// StartController starts lockstep-controller again, with flags that win over its usual ones, and returns when it is ready.
+// StartController starts lockstep-controller again, with flags that win over its usual ones, and returns when it is
+// ready.
 func (c *Cluster) StartController(ctx context.Context, flags ...string) error {
 	controller := c.plan.controller()
 	controller.args = append(controller.args, flags...)

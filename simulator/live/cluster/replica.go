@@ -21,8 +21,8 @@ type Replica struct {
 	process *process
 }
 
-// DismissController stops the lockstep-controller that runs alone, if it still does, so that replicas can take its place. The API server
-// calls webhooks at WebhookAddress as before.
+// DismissController stops the lockstep-controller that runs alone, if it still does, so that replicas can take its
+// place. The API server calls webhooks at WebhookAddress as before.
 func (c *Cluster) DismissController(ctx context.Context) {
 	if old := c.dismiss(controllerName); old != nil {
 		old.stop(ctx)
@@ -42,8 +42,8 @@ func (c *Cluster) WebhookAddress() string { return loopback(c.plan.ports.control
 // ServerAddress is the address on loopback at which the API server serves.
 func (c *Cluster) ServerAddress() string { return loopback(c.plan.ports.apiserver) }
 
-// StartReplica starts one more lockstep-controller, on ports of its own, which works while it holds the lease. It reaches the API server
-// at an address on loopback. StartReplica returns when the replica is ready.
+// StartReplica starts one more lockstep-controller, on ports of its own, which works while it holds the lease. It
+// reaches the API server at an address on loopback. StartReplica returns when the replica is ready.
 func (c *Cluster) StartReplica(ctx context.Context, name, server string) (*Replica, error) {
 	return c.startReplica(ctx, c.plan.access.controllerKubeconfig, name, server,
 		func(replica plan, kubeconfig string) component {
@@ -55,8 +55,9 @@ func (c *Cluster) StartReplica(ctx context.Context, name, server string) (*Repli
 		})
 }
 
-// StartSchedulerReplica starts one more lockstep-scheduler, with the shipped configuration, on a port of its own. It reaches the API server at an
-// address on loopback. StartSchedulerReplica returns when the replica is ready, which one that stands by is too.
+// StartSchedulerReplica starts one more lockstep-scheduler, with the shipped configuration, on a port of its own. It
+// reaches the API server at an address on loopback. StartSchedulerReplica returns when the replica is ready, which one
+// that stands by is too.
 func (c *Cluster) StartSchedulerReplica(ctx context.Context, name, server string) (*Replica, error) {
 	return c.startReplica(ctx, c.plan.access.schedulerKubeconfig, name, server,
 		func(replica plan, kubeconfig string) component {
@@ -67,8 +68,8 @@ func (c *Cluster) StartSchedulerReplica(ctx context.Context, name, server string
 		})
 }
 
-// startReplica starts one more of a component, which planned makes of a plan with ports of its own, and of the component's kubeconfig with another
-// address of the API server.
+// startReplica starts one more of a component, which planned makes of a plan with ports of its own, and of the
+// component's kubeconfig with another address of the API server.
 func (c *Cluster) startReplica(
 	ctx context.Context,
 	kubeconfig, name, server string,

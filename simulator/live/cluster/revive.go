@@ -17,9 +17,9 @@ const (
 	mostFailures = 60
 )
 
-// revives reports whether a child that has ended is started again, as its Deployment does. A scheduler exits with 1 when it loses its lease (the API
-// server was away, or the machine slept) and with 0 when gangs move to another API. A panic or a bad configuration has another exit code and
-// remains a death, which ends up and the tests with a message.
+// revives reports whether a child that has ended is started again, as its Deployment does. A scheduler exits with 1
+// when it loses its lease (the API server was away, or the machine slept) and with 0 when gangs move to another API. A
+// panic or a bad configuration has another exit code and remains a death, which ends up and the tests with a message.
 func (p *process) revives() bool {
 	code := p.cmd.ProcessState.ExitCode()
 	return p.component.revivable && (code == 0 || code == 1) && (p.ready.Load() || p.failures < mostFailures)
@@ -77,7 +77,8 @@ func (c *Cluster) Scheduler() Component {
 	return Component{Name: name}
 }
 
-// AwaitScheduler waits until lockstep-scheduler has ended by itself, was started again and is ready. old is the one that has to end.
+// AwaitScheduler waits until lockstep-scheduler has ended by itself, was started again and is ready. old is the one
+// that has to end.
 func (c *Cluster) AwaitScheduler(ctx context.Context, old Component) error {
 	health := c.plan.scheduler().health
 	err := wait.PollUntilContextTimeout(ctx, lookEvery, readyWithin, true, func(ctx context.Context) (bool, error) {

@@ -118,7 +118,8 @@ func (s *state) write(content []byte, parts ...string) (string, error) {
 	return path, nil
 }
 
-// Held returns the administrator's kubeconfig of the cluster whose state directory dir is, if the run that owns it lives.
+// Held returns the administrator's kubeconfig of the cluster whose state directory dir is, if the run that owns it
+// lives.
 func Held(dir string) (kubeconfig string, ok bool) {
 	lock, err := os.Open(filepath.Join(dir, marker))
 	if err != nil {

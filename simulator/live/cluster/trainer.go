@@ -41,8 +41,8 @@ func (p plan) trainer(release Trainer) component {
 	}
 }
 
-// trainerConfig is as its deployment has it, but for addresses, the certificate, which we bring, and the namespace of its lease, which
-// outside of a pod it does not know.
+// trainerConfig is as its deployment has it, but for addresses, the certificate, which we bring, and the namespace of
+// its lease, which outside of a pod it does not know.
 func (p plan) trainerConfig() string {
 	return fmt.Sprintf(`apiVersion: config.trainer.kubeflow.org/v1alpha1
 kind: Configuration
@@ -61,7 +61,8 @@ clientConnection: {qps: 50, burst: 100}
 `, TrainerNamespace, p.ports.trainerHealth, p.ports.trainerWebhook)
 }
 
-// StartTrainer starts a release of Kubeflow Trainer under its own roles, and returns when it is ready. Its CRDs and webhooks are the caller's.
+// StartTrainer starts a release of Kubeflow Trainer under its own roles, and returns when it is ready. Its CRDs and
+// webhooks are the caller's.
 func (c *Cluster) StartTrainer(ctx context.Context, release Trainer) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": TrainerNamespace},
@@ -106,7 +107,8 @@ func (c *Cluster) StopTrainer(ctx context.Context) error {
 	return nil
 }
 
-// ApplyTrainer applies the objects of a folder of a release, "crds" or "runtimes", as kubectl apply --server-side --force-conflicts does.
+// ApplyTrainer applies the objects of a folder of a release, "crds" or "runtimes", as kubectl apply --server-side
+// --force-conflicts does.
 func (c *Cluster) ApplyTrainer(ctx context.Context, release Trainer, folder string) error {
 	files, err := filepath.Glob(filepath.Join(release.Manifests, folder, "*.yaml"))
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 // labelJobSet marks the pods that a JobSet made: the only ones that JobSet's pod webhooks need to see.
 const labelJobSet = "jobset.sigs.k8s.io/jobset-name"
 
-// installWebhooks registers JobSet's webhooks and ours at their ports on loopback. They must be ready to answer by then.
+// installWebhooks registers JobSet's webhooks and ours at their ports on loopback. They must be ready to answer by
+// then.
 func (c *Cluster) installWebhooks(ctx context.Context) error {
 	content, err := os.ReadFile(filepath.Join(c.plan.binaries.JobSetManifests, "webhook.yaml"))
 	if err != nil {

@@ -8,12 +8,14 @@ import (
 type Facts struct {
 	// Version is the API server's release, such as v1.37.2.
 	Version string
-	// Offer is its offer for gangs. Unserved says that it serves PodGroups of neither API, Untried that the caller may not try.
+	// Offer is its offer for gangs. Unserved says that it serves PodGroups of neither API, Untried that the caller may
+	// not try.
 	Offer             probe.Offer
 	Unserved, Untried bool
 	// JobSet, Kueue and Trainer are the projects beside Lockstep, Lockstep itself.
 	JobSet, Kueue, Trainer, Lockstep Project
-	// TrainerCRDs names the owner of these CRDs of trainer.kubeflow.org: empty for none, "kubeflow", or the sum of Lockstep's schema.
+	// TrainerCRDs names the owner of these CRDs of trainer.kubeflow.org: empty for none, "kubeflow", or the sum of
+	// Lockstep's schema.
 	TrainerCRDs string
 	// Nodes is the number of nodes, Levels are the names of those that their labels have, outermost first.
 	Nodes  int
@@ -31,7 +33,8 @@ type Facts struct {
 type Webhook struct {
 	// Tried is set if the dry run was made, Refused if a webhook of Lockstep's refused the job, as it must.
 	Tried, Refused bool
-	// Error is another refusal: the API server's own, such as of a webhook that does not answer, or of a caller without the right.
+	// Error is another refusal: the API server's own, such as of a webhook that does not answer, or of a caller without
+	// the right.
 	Error string
 }
 

@@ -176,7 +176,8 @@ func (f *Facts) rights(ctx context.Context, client kubernetes.Interface, _ dynam
 	return ask("escalate", schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"})
 }
 
-// refusal is the API server's message when one of Lockstep's webhooks, the defaulter or the validator, refuses a TrainJob.
+// refusal is the API server's message when one of Lockstep's webhooks, the defaulter or the validator, refuses a
+// TrainJob.
 const refusal = `.trainjob.trainer.kubeflow.org" denied the request`
 
 // webhook creates a TrainJob of a runtime that does not exist, as a dry run. Lockstep's webhook must refuse it.

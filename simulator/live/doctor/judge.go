@@ -35,7 +35,8 @@ type Finding struct {
 // oldest is the first release in which pods sleep before they stop and devices are stable.
 const oldest = "1.34"
 
-// Judge returns the findings about a cluster, in the order of the checks. schema is the sum of the CRDs of this release.
+// Judge returns the findings about a cluster, in the order of the checks. schema is the sum of the CRDs of this
+// release.
 func Judge(facts Facts, schema string) []Finding {
 	return []Finding{
 		judgeVersion(facts),

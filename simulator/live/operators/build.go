@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Build builds the operator into a folder of its module's release below dir, if it is not there, and returns the executable. Its module is downloaded with its own
-// versions of everything, and verified as all modules are.
+// Build builds the operator into a folder of its module's release below dir, if it is not there, and returns the
+// executable. Its module is downloaded with its own versions of everything, and verified as all modules are.
 func (o Operator) Build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, strings.ReplaceAll(o.Module.String(), "/", "_"), path.Base(path.Join("main", o.Main)))
 	if _, err := os.Stat(binary); err == nil {
@@ -48,7 +48,8 @@ func (o Operator) Build(ctx context.Context, dir string) (string, error) {
 // staged is a module that another one names as a folder of its own.
 var staged = regexp.MustCompile(`(?m)^(\s*)(\S+) => \./\S+$`)
 
-// replace writes go.mod and go.sum of the operator's module into a folder, with released modules for those that it names as folders. It returns go.mod.
+// replace writes go.mod and go.sum of the operator's module into a folder, with released modules for those that it
+// names as folders. It returns go.mod.
 func (o Operator) replace(folder, into string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package operators runs controllers of other projects, as they were released, beside the embedded cluster: to see that Lockstep places the gangs that they make.
+// Package operators runs controllers of other projects, as they were released, beside the embedded cluster: to see that
+// Lockstep places the gangs that they make.
 package operators
 
 import (
@@ -23,7 +24,8 @@ func (m Module) String() string { return m.Path + "@" + m.Version }
 type Operator struct {
 	// Name is that of its process.
 	Name string
-	// Module has its command, in the package Main below it, and the files of Definitions: patterns of CRDs that it needs.
+	// Module has its command, in the package Main below it, and the files of Definitions: patterns of CRDs that it
+	// needs.
 	Module      Module
 	Main        string
 	Definitions []string

@@ -6,7 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
-// kubeRay is the operator of Ray's clusters. Its pods of scheduler-plugins name a scheduler that cannot be chosen: scheduler-plugins-scheduler.
+// kubeRay is the operator of Ray's clusters. Its pods of scheduler-plugins name a scheduler that cannot be chosen:
+// scheduler-plugins-scheduler.
 func kubeRay() Operator {
 	o := kubeRayAlone()
 	o.Name, o.Groups = "kuberay", true

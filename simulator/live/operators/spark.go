@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
-// SparkWith is Kubeflow's Spark operator, without its webhooks, and with a program in place of Spark's spark-submit: the path of an executable of that
-// name in a folder bin.
+// SparkWith is Kubeflow's Spark operator, without its webhooks, and with a program in place of Spark's spark-submit:
+// the path of an executable of that name in a folder bin.
 func SparkWith(submit string) Operator {
 	return Operator{
 		Name:        "spark-operator",

@@ -9,7 +9,8 @@ import (
 // defaultQueue is made by Volcano's installation.
 const defaultQueue = `{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}, spec: {weight: 1, reclaimable: true}}`
 
-// volcano is the controller of Volcano's Jobs and PodGroups. It creates pods when Volcano's scheduler has let their PodGroup in.
+// volcano is the controller of Volcano's Jobs and PodGroups. It creates pods when Volcano's scheduler has let their
+// PodGroup in.
 func volcano() Operator {
 	return Operator{
 		Name: "volcano", Module: volcanoModule(), Main: "./cmd/controller-manager", Replacing: volcanoReplacing(),

@@ -50,7 +50,8 @@ type member struct {
 	deleted bool
 }
 
-// Observe takes in the state of a pod, seen at some moment. Pods that belong to no JobSet, and states that are out of date, are ignored.
+// Observe takes in the state of a pod, seen at some moment. Pods that belong to no JobSet, and states that are out of
+// date, are ignored.
 func (l *Ledger) Observe(pod *corev1.Pod, at time.Time) {
 	jobSet, ours := pod.Labels[jobsetv1alpha2.JobSetNameKey]
 	if !ours {

@@ -69,8 +69,8 @@ func Summarize(seen Observation, ledger *Ledger) Report {
 	return report
 }
 
-// ranked leaves out the pods that have no rank: a job with a gang may have others beside it, such as initializers, in no group
-// or in one whose pods start one by one.
+// ranked leaves out the pods that have no rank: a job with a gang may have others beside it, such as initializers, in
+// no group or in one whose pods start one by one.
 func ranked(members []member, groups []*schedulingv1beta1.PodGroup) []member {
 	gang := func(m member) bool {
 		return m.group != "" && !slices.ContainsFunc(groups, func(group *schedulingv1beta1.PodGroup) bool {

@@ -66,8 +66,8 @@ resolvConf: ""
 `, n.Address, group, n.socket(), DNSAddress, ClusterDomain, registered(n.taint))
 }
 
-// pods returns the network configuration for pods of the n-th node: on the bridge, with the address of the control plane as
-// the way out.
+// pods returns the network configuration for pods of the n-th node: on the bridge, with the address of the control
+// plane as the way out.
 func pods(n int) string {
 	first, last := podRange(n)
 	return fmt.Sprintf(`{

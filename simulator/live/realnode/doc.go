@@ -1,4 +1,5 @@
-// Package realnode runs real nodes on this machine: a kubelet and a containerd each, which run real images in real containers.
+// Package realnode runs real nodes on this machine: a kubelet and a containerd each, which run real images in real
+// containers.
 //
 // Everything is in namespaces of its own. A test binary that calls Main starts itself again in a network, a mount and a
 // process namespace, and the cluster, the nodes and the tests run in there: no address, no mount and no process is

@@ -37,10 +37,12 @@ type Inside struct {
 	Door net.Listener
 }
 
-// Main runs body in namespaces of its own with a folder of its own, and returns its exit code. The binary is started again with the same arguments, and
-// has to reach Main again: body is run in there only. The folder is removed unless the code is another than 0.
+// Main runs body in namespaces of its own with a folder of its own, and returns its exit code. The binary is started
+// again with the same arguments, and has to reach Main again: body is run in there only. The folder is removed unless
+// the code is another than 0.
 //
-// A door is a listener outside whose connections body accepts inside, because listeners stay in the network in which they were made. It may be nil.
+// A door is a listener outside whose connections body accepts inside, because listeners stay in the network in which
+// they were made. It may be nil.
 func Main(ctx context.Context, door *net.TCPListener, body func(ctx context.Context, in Inside) int) int {
 	switch os.Getenv(role) {
 	case asNode:
@@ -77,8 +79,8 @@ func Main(ctx context.Context, door *net.TCPListener, body func(ctx context.Cont
 // Again reports whether this process was started again by Main: it must be called then, whatever the flags say.
 func Again() bool { return os.Getenv(role) != "" }
 
-// IsNode reports whether this process was started to supervise programs. It has no arguments: Main must be called at once, and uses neither
-// door nor body.
+// IsNode reports whether this process was started to supervise programs. It has no arguments: Main must be called at
+// once, and uses neither door nor body.
 func IsNode() bool { return os.Getenv(role) == asNode }
 
 // complain prints an error, and returns the exit code.
@@ -105,7 +107,8 @@ const (
 // stopWithin is the time that the binary may take to stop.
 const stopWithin = 20 * time.Second
 
-// again starts this binary once more in new namespaces, and waits for its end. The kernel ends every process in there with the first one.
+// again starts this binary once more in new namespaces, and waits for its end. The kernel ends every process in there
+// with the first one.
 func again(ctx context.Context, group, dir string, door *net.TCPListener) error {
 	if err := makeGroups(group); err != nil {
 		return err
@@ -138,7 +141,8 @@ func again(ctx context.Context, group, dir string, door *net.TCPListener) error 
 	return child.Run() //nolint:wrapcheck // only its exit code matters
 }
 
-// settle makes the new namespaces usable: mounts stay inside, /proc shows the processes that are here, and loopback and the bridge are up.
+// settle makes the new namespaces usable: mounts stay inside, /proc shows the processes that are here, and loopback and
+// the bridge are up.
 func settle() (Inside, error) {
 	in := Inside{Dir: os.Getenv(folderVariable)}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

@@ -21,7 +21,8 @@ import (
 const (
 	Registry = "docker.io/local"
 	Tag      = "here"
-	// RankImage is that of command rank, which every node has: containers that hold pods together are of it, and so may be ranks.
+	// RankImage is that of command rank, which every node has: containers that hold pods together are of it, and so may
+	// be ranks.
 	RankImage = Registry + "/rank:" + Tag
 )
 

@@ -14,7 +14,8 @@ const (
 	Bridge = "lockstep0"
 	// Address is the address at which pods and nodes reach the control plane's processes.
 	Address = "10.99.0.1"
-	// DNSAddress is that of the Service by which CoreDNS answers pods: the tenth of the range of Services, as in most clusters.
+	// DNSAddress is that of the Service by which CoreDNS answers pods: the tenth of the range of Services, as in most
+	// clusters.
 	DNSAddress = "10.0.0.10"
 	// ClusterDomain ends the names of Services and pods.
 	ClusterDomain = "cluster.local"

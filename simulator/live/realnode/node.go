@@ -51,8 +51,8 @@ type Node struct {
 	supervisor *supervisor
 }
 
-// Start starts the n-th node, from 1 on, with its files in a folder, and returns when it is ready for pods. It has no images but that
-// of the containers that hold pods together.
+// Start starts the n-th node, from 1 on, with its files in a folder, and returns when it is ready for pods. It has no
+// images but that of the containers that hold pods together.
 func Start(ctx context.Context, in Cluster, n int, dir string) (*Node, error) {
 	node := &Node{
 		Name: nodeName(n), Address: nodeAddress(n),
@@ -186,7 +186,8 @@ func (n *Node) Offer(
 	return nil
 }
 
-// Kill ends the node's kubelet and containerd at once, as a crash of both does. Its containers run on until the test binary ends.
+// Kill ends the node's kubelet and containerd at once, as a crash of both does. Its containers run on until the test
+// binary ends.
 func (n *Node) Kill() error {
 	if err := n.supervisor.kill(); err != nil {
 		return fmt.Errorf("killing %s: %w", n.Name, err)

@@ -17,7 +17,8 @@ import (
 type Overlay struct {
 	// Name is the image's reference, as pods write it.
 	Name string
-	// Files is a folder on this machine whose content is the root folder of the added layer. /usr and /opt stay the userland's.
+	// Files is a folder on this machine whose content is the root folder of the added layer. /usr and /opt stay the
+	// userland's.
 	Files string
 	// Entrypoint and Dir are the image's command and working directory. Both may be empty.
 	Entrypoint []string

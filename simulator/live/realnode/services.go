@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// startServices starts kube-proxy and CoreDNS, by which pods and the API server reach Services, with their files in a folder. It needs the first
-// node, and returns when CoreDNS knows Service kubernetes.
+// startServices starts kube-proxy and CoreDNS, by which pods and the API server reach Services, with their files in a
+// folder. It needs the first node, and returns when CoreDNS knows Service kubernetes.
 func startServices(ctx context.Context, in Cluster, dir string) error {
 	dir = filepath.Join(dir, "services")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -82,8 +82,8 @@ func createDNS(ctx context.Context, client kubernetes.Interface) error {
 
 const dnsPort = 53
 
-// kubeProxy is the configuration of kube-proxy. Pods of all nodes are on one bridge, so answers would not pass kube-proxy again unless the
-// questions seem to be its own.
+// kubeProxy is the configuration of kube-proxy. Pods of all nodes are on one bridge, so answers would not pass
+// kube-proxy again unless the questions seem to be its own.
 func kubeProxy(kubeconfig string) string {
 	return fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -99,8 +99,8 @@ metricsBindAddress: ""
 `, kubeconfig, nodeName(1), network)
 }
 
-// corefile is the configuration of CoreDNS. Answers are remembered for half a minute, also that there is no such name, as most clusters do:
-// programs that ask for a name too early fail here as they fail there.
+// corefile is the configuration of CoreDNS. Answers are remembered for half a minute, also that there is no such name,
+// as most clusters do: programs that ask for a name too early fail here as they fail there.
 func corefile(kubeconfig string) string {
 	return fmt.Sprintf(`.:53 {
     bind %s

@@ -32,7 +32,8 @@ type nodePlan struct {
 type program struct {
 	Name string
 	Args []string
-	// Socket is a file that the program makes when others may use it; empty for none. A kubelet ends if its container runtime does not answer.
+	// Socket is a file that the program makes when others may use it; empty for none. A kubelet ends if its container
+	// runtime does not answer.
 	Socket string
 }
 

@@ -173,7 +173,8 @@ func addImages(value any, found map[string]bool) {
 	}
 }
 
-// Userland is the folder of make userland, whose programs can be run in this network, too, as those of a user at his desk.
+// Userland is the folder of make userland, whose programs can be run in this network, too, as those of a user at his
+// desk.
 type Userland struct {
 	// Dir is the folder.
 	Dir string

@@ -31,7 +31,8 @@ func TestSamples_ForKueueCanBeSubmitted(t *testing.T) {
 	}
 }
 
-// The samples for machines with devices name the fleet that they fit, and bring the templates of the claims that they name.
+// The samples for machines with devices name the fleet that they fit, and bring the templates of the claims that they
+// name.
 func TestSamples_WithDevicesCanBeSubmitted(t *testing.T) {
 	runtimes, err := session.ShippedRuntimes()
 	if err != nil {
@@ -82,8 +83,9 @@ func TestSamples_ForTPUsCanBeSubmitted(t *testing.T) {
 	}
 }
 
-// A runtime that ships without a sample is one that was never seen complete. The sample of one with GPUs, called like another with -gpu, is the other's:
-// plan's TestShippedRuntimes_GPUVariants holds both equal but for a GPU of each node.
+// A runtime that ships without a sample is one that was never seen complete. The sample of one with GPUs, called like
+// another with -gpu, is the other's: plan's TestShippedRuntimes_GPUVariants holds both equal but for a GPU of each
+// node.
 func TestSamples_CoverEveryShippedRuntime(t *testing.T) {
 	runtimes, err := session.ShippedRuntimes()
 	if err != nil {

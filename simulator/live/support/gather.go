@@ -26,7 +26,8 @@ const (
 	logBytes = 16 << 20
 )
 
-// objects adds the objects of a kind as YAML. A kind that the cluster does not serve, or has no objects of, is no part of the bundle.
+// objects adds the objects of a kind as YAML. A kind that the cluster does not serve, or has no objects of, is no part
+// of the bundle.
 func (b *Bundle) objects(ctx context.Context, client dynamic.Interface, of kind, namespaces []string) {
 	in := []string{metav1.NamespaceAll}
 	if of.inside {

@@ -10,8 +10,8 @@ import (
 
 // Policy chooses the nodes of a gang. It may be used by one goroutine at a time.
 type Policy interface {
-	// Place returns the node of each member, by the nodes' numbers in the tree, in rank order; false if the gang has no room, or
-	// none that the policy finds.
+	// Place returns the node of each member, by the nodes' numbers in the tree, in rank order; false if the gang has no
+	// room, or none that the policy finds.
 	Place(l topology.Ledger, gang topology.Gang) ([]int, bool)
 }
 

@@ -8,10 +8,11 @@ const (
 	Greedy = "greedy"
 	// Strict lets no job pass.
 	Strict = "strict"
-	// Window is Slurm's sched/backfill: every job that waits, to the limits of bf_max_job_test and bf_window, has a planned start, and
-	// others pass where they delay none of them.
+	// Window is Slurm's sched/backfill: every job that waits, to the limits of bf_max_job_test and bf_window, has a
+	// planned start, and others pass where they delay none of them.
 	Window = "window"
-	// Evicting is Greedy, and jobs of lower priority are evicted as preemption.withinClusterQueue: LowerPriority of a ClusterQueue does.
+	// Evicting is Greedy, and jobs of lower priority are evicted as preemption.withinClusterQueue: LowerPriority of a
+	// ClusterQueue does.
 	Evicting = "evicting"
 )
 

@@ -1,5 +1,5 @@
-// Package baseline has the placements that Lockstep is compared with, by the names under which lockstep compare knows them:
-// those of kube-scheduler's scores, of Kueue and of Slurm, and two extremes that are not meant for use.
+// Package baseline has the placements that Lockstep is compared with, by the names under which lockstep compare knows
+// them: those of kube-scheduler's scores, of Kueue and of Slurm, and two extremes that are not meant for use.
 //
 //	policy, err := baseline.New("kueue-bestfit", seed)
 //	nodes, ok := policy.Place(ledger, gang)

@@ -123,7 +123,8 @@ func (f *fleet) of(tree *topology.Tree) []int {
 	return f.numbers
 }
 
-// most is the largest number of members that a node takes when it is idle, by their demand. Totals never change while a ledger has them.
+// most is the largest number of members that a node takes when it is idle, by their demand. Totals never change while a
+// ledger has them.
 type most struct {
 	totals *topology.Capacity
 	known  []perNode
@@ -135,7 +136,8 @@ type perNode struct {
 	members int
 }
 
-// of returns the number of members that the largest node would take if it were idle; 1 at least. Without totals it is the node with most room.
+// of returns the number of members that the largest node would take if it were idle; 1 at least. Without totals it is
+// the node with most room.
 func (m *most) of(l topology.Ledger, demand topology.Capacity) int {
 	if len(l.Total) == 0 {
 		return largest(l.Free, demand)

@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// firstFit puts each pod, in rank order, on the first node that has room, by name: digits in names count as numbers, as people
-// number nodes. It knows no topology.
+// firstFit puts each pod, in rank order, on the first node that has room, by name: digits in names count as numbers, as
+// people number nodes. It knows no topology.
 type firstFit struct {
 	tree   *topology.Tree
 	byName []int

@@ -10,8 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// fleet reads levels, outermost first ("rack clique!", with a mark for accelerator domains), and nodes: "a/c1/n1=3/8" has 3 of 8
-// accelerators free, "a/-/n2=8" all of 8 and no label of the second level.
+// fleet reads levels, outermost first ("rack clique!", with a mark for accelerator domains), and nodes: "a/c1/n1=3/8"
+// has 3 of 8 accelerators free, "a/-/n2=8" all of 8 and no label of the second level.
 func fleet(tb testing.TB, levels, nodes string) topology.Ledger {
 	tb.Helper()
 	var ladder []topology.Level

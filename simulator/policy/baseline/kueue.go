@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// kueue places as Kueue 0.19's topology-aware scheduling does with its default gates (KEP 2724). It is made after how Kueue
-// behaves, and held to answers of Kueue's own code: see the module in conformance.
+// kueue places as Kueue 0.19's topology-aware scheduling does with its default gates (KEP 2724). It is made after how
+// Kueue behaves, and held to answers of Kueue's own code: see the module in conformance.
 //
 //   - A required level is podset-required-topology, else a preferred one podset-preferred-topology; a gang that asks for
 //     neither is unconstrained, as in a flavor with a topology it is by implication. Segments are
@@ -21,13 +21,13 @@ import (
 //     the fullest domains first, wherever they are.
 //   - Ranks are in the order of label values, which the topology ungater follows.
 //
-// Kueue sees nodes that have all labels of a topology. Nodes are grouped by the levels that they have, each group with a
-// topology and a ResourceFlavor of its own; a gang is placed in the first that has its levels and room, those with most levels
-// first.
+// Kueue sees nodes that have all labels of a topology. Nodes are grouped by the levels that they have, each group with
+// a topology and a ResourceFlavor of its own; a gang is placed in the first that has its levels and room, those with
+// most levels first.
 //
-// Not modeled: TASBalancedPlacement (off by default), leaders in podset groups (each shape is a podset of its own, and so may
-// be in another domain), slices of several layers, preferred node affinity, quotas, replacing nodes that failed. A gang that
-// segments do not divide evenly is refused: Kueue would leave its last pods gated.
+// Not modeled: TASBalancedPlacement (off by default), leaders in podset groups (each shape is a podset of its own, and
+// so may be in another domain), slices of several layers, preferred node affinity, quotas, replacing nodes that failed.
+// A gang that segments do not divide evenly is refused: Kueue would leave its last pods gated.
 type kueue struct {
 	tree    *topology.Tree
 	flavors []flavor
@@ -218,8 +218,8 @@ func (d *domain) has(u unit) int {
 	return d.pods
 }
 
-// deal gives units to domains in their order, and returns those that it gave to. From now on their pods are those that they
-// hold.
+// deal gives units to domains in their order, and returns those that it gave to. From now on their pods are those that
+// they hold.
 func (f *flavor) deal(w wish, sorted []int, units int, u unit) []int {
 	rest := units
 	for at, i := range sorted {
@@ -251,8 +251,8 @@ func (f *flavor) fitting(among []int, units int, u unit) int {
 	return best
 }
 
-// sorted orders domains: those with most slices first, or with fewest if the wish is loose, then those with fewest pods, then
-// by label values.
+// sorted orders domains: those with most slices first, or with fewest if the wish is loose, then those with fewest
+// pods, then by label values.
 func (f *flavor) sorted(w wish, among []int) []int {
 	out := slices.Clone(among)
 	sign := -1

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// golden holds the answers of Kueue's own code. The module in conformance documents the fields, and make generate-kueue asks
-// again.
+// golden holds the answers of Kueue's own code. The module in conformance documents the fields, and make generate-kueue
+// asks again.
 type golden struct {
 	Kueue string
 	Trees []goldenTree

@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// random puts each pod, in rank order, on a node that has room, all such nodes being equally likely. The draw depends on the
-// seed and the gang's name only, so a gang that is evaluated twice is answered alike.
+// random puts each pod, in rank order, on a node that has room, all such nodes being equally likely. The draw depends
+// on the seed and the gang's name only, so a gang that is evaluated twice is answered alike.
 type random struct {
 	seed  uint64
 	fleet fleet
@@ -48,8 +48,8 @@ func (d *draft) feasible(shape int, nodes []int) []int {
 	return fit
 }
 
-// draw takes one of the nodes. Those that are full by now are drawn again and forgotten, which leaves the others equally
-// likely.
+// draw takes one of the nodes. Those that are full by now are drawn again and forgotten, which leaves the others
+// equally likely.
 func (d *draft) draw(shape int, nodes *[]int, chance *rand.Rand) int {
 	for n := len(*nodes); n > 0; n = len(*nodes) {
 		at := chance.IntN(n)

@@ -7,14 +7,14 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// scored puts each pod, in rank order, on the node with the highest score beside those before it, as kube-scheduler would that
-// has no other score. It knows no topology.
+// scored puts each pod, in rank order, on the node with the highest score beside those before it, as kube-scheduler
+// would that has no other score. It knows no topology.
 //
 // A node's score is the mean of its resources' scores, 0 to 100, all in integers that are rounded down: cpu, memory and
-// accelerators, with weight 1 each. Resources that the node has none of do not count, nor accelerators for a pod that asks for
-// none (NodeResourcesFit, k8s.io/kubernetes 1.37, pkg/scheduler/framework/plugins/noderesources). kube-scheduler takes pods
-// that ask for no cpu or memory for pods that ask for a little; that is not modeled. Of equal scores it takes any, this one the
-// first.
+// accelerators, with weight 1 each. Resources that the node has none of do not count, nor accelerators for a pod that
+// asks for none (NodeResourcesFit, k8s.io/kubernetes 1.37, pkg/scheduler/framework/plugins/noderesources).
+// kube-scheduler takes pods that ask for no cpu or memory for pods that ask for a little; that is not modeled. Of equal
+// scores it takes any, this one the first.
 type scored struct {
 	score func(requested, capacity int64) int64
 	fleet fleet
@@ -100,8 +100,8 @@ func (s *scoring) best(shape int) int {
 	return none
 }
 
-// of is the node's score with one more pod of the shape, which it has room for. Where totals are not known, the node counts as
-// empty.
+// of is the node's score with one more pod of the shape, which it has room for. Where totals are not known, the node
+// counts as empty.
 func (s *scoring) of(shape, node int) int64 {
 	demand, free, total := s.gang.Shapes[shape].Demand, s.free(node), s.ledger.Free[node]
 	if s.ledger.Total != nil {

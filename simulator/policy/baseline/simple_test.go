@@ -76,8 +76,9 @@ func TestScores_AreMeansOfResources(t *testing.T) {
 		g.Shapes[0].Demand[1] = cpu
 		return g
 	}
-	// n1: 12 of 16 cores and none of 8 accelerators are taken, n2: no cores and 6 of 8. With 1 core, 1 accelerator more:
-	// 81, 0 and 12 are 31 for n1; 6, 0 and 87 are 31 for n2, so the first is taken. With 2 cores, 87 and 12: 33 and 12 and 87: 33.
+	// n1: 12 of 16 cores and none of 8 accelerators are taken, n2: no cores and 6 of 8. With 1 core, 1 accelerator
+	// more: 81, 0 and 12 are 31 for n1; 6, 0 and 87 are 31 for n2, so the first is taken. With 2 cores, 87 and 12: 33
+	// and 12 and 87: 33.
 	want(t, baseline.MostAllocated, l, ask(1000, 1), "n1")
 	want(t, baseline.LeastAllocated, l, ask(1000, 2), "n1")
 	want(t, baseline.MostAllocated, l, ask(4000, 1), "n1")

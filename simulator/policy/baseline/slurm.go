@@ -23,10 +23,10 @@ import (
 //     the gang wants for its segments is ignored, as are required and preferred levels: Slurm's users cannot name one.
 //   - Nodes, and tasks on them, are in label-path order (block distribution).
 //
-// Room is counted in members and not in nodes, which is the same where members take whole nodes; the size of the job is its
-// number of nodes if all are as large as the largest of the cluster. Nodes outside all blocks are a topology of their own,
-// flat, which is tried after the blocks: there a job takes as few runs of consecutive nodes as it can, best fit. A gang of
-// several shapes is placed as a heterogeneous job: a component after the other.
+// Room is counted in members and not in nodes, which is the same where members take whole nodes; the size of the job is
+// its number of nodes if all are as large as the largest of the cluster. Nodes outside all blocks are a topology of
+// their own, flat, which is tried after the blocks: there a job takes as few runs of consecutive nodes as it can, best
+// fit. A gang of several shapes is placed as a heterogeneous job: a component after the other.
 //
 // Not modeled: --exclusive=topo, --consolidate-segments, --spread-segments, node weights, --switches.
 type slurm struct {
@@ -124,7 +124,8 @@ func (p *slurm) component(d *draft, shape int, ranks []int) bool {
 	return true
 }
 
-// inOneBlock returns how many of so many members stay inside one block: a segment, or all if the gang has none or a larger one.
+// inOneBlock returns how many of so many members stay inside one block: a segment, or all if the gang has none or a
+// larger one.
 func inOneBlock(gang *topology.Gang, members int) int {
 	if size := gang.Segment.Size; size > 0 && size <= members {
 		return size
@@ -143,8 +144,9 @@ func (p *slurm) reach(members, per int) int {
 	return reach
 }
 
-// Sets returns sets of nodes and a number of members: wherever Place places the gang, one of the sets holds that many at least. They are the blocks
-// of the size that could hold the job, and the nodes outside all blocks; nil for a gang of several shapes, or with members that are placed already.
+// Sets returns sets of nodes and a number of members: wherever Place places the gang, one of the sets holds that many
+// at least. They are the blocks of the size that could hold the job, and the nodes outside all blocks; nil for a gang
+// of several shapes, or with members that are placed already.
 func (p *slurm) Sets(l topology.Ledger, gang topology.Gang) (sets [][]int, members int) {
 	if len(gang.Shapes) != 1 || slices.ContainsFunc(gang.Members, func(m topology.Member) bool { return m.Placed }) {
 		return nil, 0
@@ -202,7 +204,8 @@ func roomOf(counts []int, blocks [][]int) *blockRoom {
 	return r
 }
 
-// segment takes room for so many inside one block of reach base blocks, and returns the nodes; nil if no such block has enough.
+// segment takes room for so many inside one block of reach base blocks, and returns the nodes; nil if no such block has
+// enough.
 func (r *blockRoom) segment(members, reach int) []int {
 	best, least := none, 0
 	for first := 0; first < len(r.sums); first += reach {

@@ -20,12 +20,12 @@ import (
 //     it.
 //   - Nodes, and tasks on them, are in label-path order (block distribution).
 //
-// Not modeled: required levels above leaf switches and segments, for which users of this plugin have no words; node weights, and a wait
-// for switches that ends.
+// Not modeled: required levels above leaf switches and segments, for which users of this plugin have no words; node
+// weights, and a wait for switches that ends.
 type slurmTree struct {
 	tree *topology.Tree
-	// switches are the nodes of the switches of each level, by index of that level; the last are leaf switches. The first are the whole
-	// cluster.
+	// switches are the nodes of the switches of each level, by index of that level; the last are leaf switches. The
+	// first are the whole cluster.
 	switches [][][]int
 	// leaf is the level of leaf switches in the tree, -1 if there is none.
 	leaf int
@@ -164,8 +164,8 @@ func bestLeaf(sums []int, rest int) int {
 	return best
 }
 
-// slurmFlat places as Slurm does without a topology (topology/flat): nodes are a line in label-path order, and a job takes as few runs of
-// consecutive nodes with room as it can, best fit. Its users can ask for no domain.
+// slurmFlat places as Slurm does without a topology (topology/flat): nodes are a line in label-path order, and a job
+// takes as few runs of consecutive nodes with room as it can, best fit. Its users can ask for no domain.
 type slurmFlat struct {
 	tree *topology.Tree
 	all  slurm

@@ -43,8 +43,8 @@ func (dotProduct) Score(n *Node, s *Shape) int {
 }
 
 // bestFit prefers nodes with the least left: 100·(1 − ½·Σ left), with CPU and GPUs as parts of the largest node's. The
-// paper's simulator stretches the scores of all nodes to 0 to 100 afterwards, which changes neither which is the highest nor
-// which are as high. Source: best_fit_score.go.
+// paper's simulator stretches the scores of all nodes to 0 to 100 afterwards, which changes neither which is the
+// highest nor which are as high. Source: best_fit_score.go.
 type bestFit struct{ firstAndTightest }
 
 func (bestFit) Score(n *Node, s *Shape) int {
@@ -53,8 +53,8 @@ func (bestFit) Score(n *Node, s *Shape) int {
 	return int(100 * (whole - left) / whole)
 }
 
-// gpuPacking prefers, in this order, GPUs that are shared already, GPUs of nodes in use, and nodes whose GPUs are all free.
-// Source: gpu_packing_score.go.
+// gpuPacking prefers, in this order, GPUs that are shared already, GPUs of nodes in use, and nodes whose GPUs are all
+// free. Source: gpu_packing_score.go.
 type gpuPacking struct{ firstAndTightest }
 
 func (gpuPacking) Score(n *Node, s *Shape) int {

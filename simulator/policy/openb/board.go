@@ -12,8 +12,8 @@ type board struct {
 	shapes []Shape
 	policy Policy
 	chance *rand.Rand
-	// scores are those of each shape's nodes, none for a shape that did not arrive yet; read is the part of changed that
-	// they contain.
+	// scores are those of each shape's nodes, none for a shape that did not arrive yet; read is the part of changed
+	// that they contain.
 	scores [][]int
 	read   []int
 	// changed are the nodes that took pods, in the order in which they did.
@@ -36,7 +36,8 @@ func newBoard(w *world, shapes []Shape, policy Policy, chance *rand.Rand) *board
 // nowhere is the index of no node.
 const nowhere = -1
 
-// arrive places a pod of a shape, and returns the node and the GPUs it was given; without room for it, the node is nowhere.
+// arrive places a pod of a shape, and returns the node and the GPUs it was given; without room for it, the node is
+// nowhere.
 func (b *board) arrive(shape int) (node int, gpus []int) {
 	b.refresh(shape)
 	node = b.best(b.scores[shape])

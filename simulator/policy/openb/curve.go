@@ -9,8 +9,8 @@ type Sample struct {
 	Fragmented, FragmentedOfFree float64
 }
 
-// curve collects samples after each arrival, by the rounded percentage of the GPUs that pods have asked for, whether they
-// were placed or not.
+// curve collects samples after each arrival, by the rounded percentage of the GPUs that pods have asked for, whether
+// they were placed or not.
 type curve struct {
 	// capacity is the cluster's, arrived the sum of the pods' requests; unit is that of fragmentation.
 	capacity, arrived, unit int64

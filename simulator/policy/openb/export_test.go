@@ -11,8 +11,8 @@ func NodeOrder(s Scene) []string {
 	return names
 }
 
-// Score returns a policy's score of a node for a pod, where pods like those in has were placed on the node, and pods like
-// those in the list are expected.
+// Score returns a policy's score of a node for a pod, where pods like those in has were placed on the node, and pods
+// like those in the list are expected.
 func Score(policy string, n Node, has []trace.OpenbPod, pod trace.OpenbPod, list []trace.OpenbPod) int {
 	m := models{"G2"}
 	f := newFragments(popularOf(list), m)

@@ -8,11 +8,12 @@ import (
 // Mean is a published mean of ten seeds, 42 to 51, and their standard deviation.
 type Mean struct{ Mean, Deviation float64 }
 
-// Published returns the published results for a list of pods: the allocation by each policy, in per cent of the GPUs, when pods had
-// asked for all of them. Lists are known by their names (openb_pod_list_default.csv, .csv.gz); nil for one that is not known.
+// Published returns the published results for a list of pods: the allocation by each policy, in per cent of the GPUs,
+// when pods had asked for all of them. Lists are known by their names (openb_pod_list_default.csv, .csv.gz); nil for
+// one that is not known.
 //
-// Source: the tables in experiments/analysis/expected_results of hkust-adsl/kubernetes-scheduler-simulator, which figures 9 to 14
-// of the paper show.
+// Source: the tables in experiments/analysis/expected_results of hkust-adsl/kubernetes-scheduler-simulator, which
+// figures 9 to 14 of the paper show.
 func Published(file string) map[string]Mean {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
 	row, known := published()[strings.TrimPrefix(name, "openb_pod_list_")]

@@ -52,7 +52,8 @@ func Run(scene Scene, policy string, emit func(Event)) (Result, error) {
 	return result, nil
 }
 
-// At is the sample when pods had asked for so many per cent of the cluster's GPUs, of 0 to 130; beyond, it is the nearest.
+// At is the sample when pods had asked for so many per cent of the cluster's GPUs, of 0 to 130; beyond, it is the
+// nearest.
 func (r Result) At(percent int) Sample {
 	return r.curve[min(max(percent, 0), len(r.curve)-1)]
 }

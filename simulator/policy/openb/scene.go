@@ -37,10 +37,10 @@ type Scene struct {
 	capacity int64
 }
 
-// NewScene makes a scene by the paper's protocol. Pods are sorted by name and shuffled. Then the list is tuned to 1.3 times
-// the GPUs of the cluster: pods are removed at random while they ask for more, and copies of pods of the list are appended
-// until the next one would exceed it. Nodes are put into an order of the seed's, by which ties are broken (FirstNode).
-// Lists without GPUs are bad input, and so are pods if more than ten million would have to arrive.
+// NewScene makes a scene by the paper's protocol. Pods are sorted by name and shuffled. Then the list is tuned to 1.3
+// times the GPUs of the cluster: pods are removed at random while they ask for more, and copies of pods of the list are
+// appended until the next one would exceed it. Nodes are put into an order of the seed's, by which ties are broken
+// (FirstNode). Lists without GPUs are bad input, and so are pods if more than ten million would have to arrive.
 //
 // Source: the scripts and `pkg/simulator` of hkust-adsl/kubernetes-scheduler-simulator, the paper's.
 func NewScene(nodes []trace.OpenbNode, pods []trace.OpenbPod, seed uint64) (Scene, error) {

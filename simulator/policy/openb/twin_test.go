@@ -332,7 +332,8 @@ func alike(a, b openb.Sample) bool {
 		near(a.FragmentedOfFree, b.FragmentedOfFree)
 }
 
-// smallWorld has a few nodes that differ and pods of few shapes, so that scores tie, models matter and all resources run out.
+// smallWorld has a few nodes that differ and pods of few shapes, so that scores tie, models matter and all resources
+// run out.
 func smallWorld(chance *rand.Rand) (nodes []trace.OpenbNode, pods []trace.OpenbPod) {
 	models := []string{"A", "B", "C"}
 	for i := range 1 + chance.IntN(8) {

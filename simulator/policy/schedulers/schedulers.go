@@ -14,7 +14,8 @@ import (
 
 // The names of those that are no baseline.
 const (
-	// Lockstep is the product: its decision core (engine direct), or its plugins in the real kube-scheduler (engine kube).
+	// Lockstep is the product: its decision core (engine direct), or its plugins in the real kube-scheduler (engine
+	// kube).
 	Lockstep = "lockstep"
 	// NativeTAS is kube-scheduler's own profile with its gang scheduling and topology-aware placement.
 	NativeTAS = "native-tas"
@@ -49,15 +50,16 @@ func Names() []string {
 
 // Ask names the requested scheduler and its inputs.
 type Ask struct {
-	// Name is one of Names, or Lockstep's with a number (see Choices), Engine the name of an engine; empty for the one that the scheduler usually has.
+	// Name is one of Names, or Lockstep's with a number (see Choices), Engine the name of an engine; empty for the one
+	// that the scheduler usually has.
 	Name, Engine string
 	// Nodes is the number of nodes of the fleet, Seed the seed for schedulers that choose at random.
 	Nodes int
 	Seed  uint64
 }
 
-// Open makes a scheduler. A name that is not there, an engine that the scheduler does not have, or a fleet of too many nodes for
-// it, are bad input. The clock measures the cost of decisions.
+// Open makes a scheduler. A name that is not there, an engine that the scheduler does not have, or a fleet of too many
+// nodes for it, are bad input. The clock measures the cost of decisions.
 func Open(ask Ask, wall clock.PassiveClock) (Scheduler, error) {
 	switch {
 	case ask.Engine != "" && ask.Engine != Direct && ask.Engine != Kube:

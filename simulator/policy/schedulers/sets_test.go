@@ -26,8 +26,8 @@ func (s *story) Happens(e engine.Event) {
 	*s = append(*s, fmt.Sprint(e.At, " ", e.Job, " ", e.Kind, " ", e.Nodes))
 }
 
-// Slurm's plans begin at the first instant at which a set of nodes may have room, but only for gangs of one shape. A second shape that no member has makes
-// the plan try every instant, and it finds the same.
+// Slurm's plans begin at the first instant at which a set of nodes may have room, but only for gangs of one shape. A
+// second shape that no member has makes the plan try every instant, and it finds the same.
 func TestSlurmBlock_PlansAsIfEveryInstantWereTried(t *testing.T) {
 	for seed := range uint64(60) {
 		got, want := crowd(t, rand.New(rand.NewPCG(seed, 1))), crowd(t, rand.New(rand.NewPCG(seed, 1)))
@@ -101,7 +101,8 @@ func crowd(t *testing.T, r *rand.Rand) *scenario.Scenario {
 	return s
 }
 
-// comer is a job of some members that each take a node or a part of it; some have segments, and of some no end is stated.
+// comer is a job of some members that each take a node or a part of it; some have segments, and of some no end is
+// stated.
 func comer(r *rand.Rand, number, at int) scenario.Job {
 	id, members, each := fmt.Sprintf("j%02d", number), 1+r.IntN(9), int64(1)<<r.IntN(4)
 	gang := topology.Gang{
@@ -126,8 +127,8 @@ func comer(r *rand.Rand, number, at int) scenario.Job {
 	return job
 }
 
-// BenchmarkSlurmBlock plays the most contended jobs of c3 by Slurm's blocks: with plans that begin where a block may have room, and with plans that try
-// every instant.
+// BenchmarkSlurmBlock plays the most contended jobs of c3 by Slurm's blocks: with plans that begin where a block may
+// have room, and with plans that try every instant.
 func BenchmarkSlurmBlock(b *testing.B) {
 	const jobs, load = 5000, 1.5
 	machines, err := fleet.Open("c3")

@@ -40,7 +40,8 @@ func variants() []variant {
 	}
 }
 
-// variantOf returns the variant that a name asks for, which changes nothing for Lockstep itself; false if there is none.
+// variantOf returns the variant that a name asks for, which changes nothing for Lockstep itself; false if there is
+// none.
 func variantOf(name string) (variant, bool) {
 	switch name {
 	case Lockstep:

@@ -6,7 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/run/experiment"
 )
 
-// take adds a contest with the seeds that all schedulers have played by its ledger, or else its name to those that are missing.
+// take adds a contest with the seeds that all schedulers have played by its ledger, or else its name to those that are
+// missing.
 func (d *Document) take(o Options, e entry) error {
 	kept, err := openLedger(o.Cards, e.name)
 	if err != nil {

@@ -68,7 +68,8 @@ const perfect = schedulers.Lockstep + ":perfect"
 // trusting is the variant of Lockstep that differs where ends are guessed.
 const trusting = schedulers.Lockstep + ":trusting"
 
-// rigid is the variant of Lockstep that differs where gangs are elastic, unlimited the one that differs where jobs are trials of a sweep.
+// rigid is the variant of Lockstep that differs where gangs are elastic, unlimited the one that differs where jobs are
+// trials of a sweep.
 const (
 	rigid     = schedulers.Lockstep + ":rigid"
 	unlimited = schedulers.Lockstep + ":unlimited"
@@ -109,7 +110,8 @@ func (s *scene) variants(share deadlines) []string {
 	return out
 }
 
-// rivals are those that are compared with Lockstep on fleets and traces of any size; slurm is the plugin that sites with such a network run.
+// rivals are those that are compared with Lockstep on fleets and traces of any size; slurm is the plugin that sites
+// with such a network run.
 func rivals(slurm string) []string {
 	return []string{schedulers.Lockstep, baseline.KueueBestFit, baseline.KueuePreempting, slurm, baseline.FirstFit}
 }
@@ -319,8 +321,8 @@ func wishing() []entry {
 	}}
 }
 
-// native are the first gangs of traces on which the native scheduler would need hours, with Lockstep's plugins in the same engine: speeds
-// of different engines are not compared.
+// native are the first gangs of traces on which the native scheduler would need hours, with Lockstep's plugins in the
+// same engine: speeds of different engines are not compared.
 func native() []entry {
 	const gangs = 100
 	var out []entry

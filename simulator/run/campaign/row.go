@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
 )
 
-// commands are those that play the contest alone: one for all schedulers that play all seeds, and one for those that play the first.
+// commands are those that play the contest alone: one for all schedulers that play all seeds, and one for those that
+// play the first.
 func (e *entry) commands() []string {
 	out := []string{e.command(e.schedulers, e.seeds)}
 	if len(e.few) > 0 {

@@ -34,7 +34,8 @@ type Options struct {
 	Shared, Committed string
 	// Only is the name of a contest to play alone; empty for all.
 	Only string
-	// Part, from 1, of Parts plays every so many-th contest alone, so that several processes share a campaign; 0 for all.
+	// Part, from 1, of Parts plays every so many-th contest alone, so that several processes share a campaign; 0 for
+	// all.
 	Part, Parts int
 	// Found plays nothing, and takes the contests that are there whole, whatever commit they are of.
 	Found    bool
@@ -163,8 +164,8 @@ func (e *entry) fewer() map[string]int {
 	return out
 }
 
-// compare makes the tables of a contest that was played: marks are corrected for all cells of the document's table, and for those that
-// criteria ask about.
+// compare makes the tables of a contest that was played: marks are corrected for all cells of the document's table, and
+// for those that criteria ask about.
 func (c *contest) compare() error {
 	cards := experiment.Cards(c.outcomes)
 	table, err := compare.Uneven(cards)

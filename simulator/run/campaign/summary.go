@@ -17,7 +17,8 @@ type judged struct {
 	criteria.Finding
 }
 
-// summary is the verdict that the document opens with: for each criterion the contests in which Lockstep misses it, then the others.
+// summary is the verdict that the document opens with: for each criterion the contests in which Lockstep misses it,
+// then the others.
 func (d *Document) summary(b *strings.Builder) {
 	var contests []contest
 	for _, c := range d.contests {
@@ -118,7 +119,8 @@ func section(b *strings.Builder, c criteria.Criterion, all []judged, contests []
 	b.WriteString("\n")
 }
 
-// beside lists the contests in which a rival is ahead of Lockstep by more than the criterion allows although it is none of its references.
+// beside lists the contests in which a rival is ahead of Lockstep by more than the criterion allows although it is none
+// of its references.
 func beside(b *strings.Builder, c criteria.Criterion, contests []contest) {
 	c.Against = criteria.Rivals
 	others := roles()

@@ -12,8 +12,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/compare/criteria"
 )
 
-// handMade reads tables of figures: a line "contest NAME" and then one for each scheduler, Lockstep first, with the figures of the
-// criteria in their order and in the units of the document. A figure of another scheduler may end in +, -, (+) or (-), the verdict about it.
+// handMade reads tables of figures: a line "contest NAME" and then one for each scheduler, Lockstep first, with the
+// figures of the criteria in their order and in the units of the document. A figure of another scheduler may end in +,
+// -, (+) or (-), the verdict about it.
 func handMade(t *testing.T, text string) []contest {
 	t.Helper()
 	var out []contest

@@ -87,7 +87,8 @@ func mechanisms() []mechanism {
 // effect is a variant's effect on a contest, by criterion.
 type effect struct {
 	contest string
-	// ours and theirs are figures of Lockstep and of the variant by the same seeds, in the units of criteria.All; verdicts are the variant's.
+	// ours and theirs are figures of Lockstep and of the variant by the same seeds, in the units of criteria.All;
+	// verdicts are the variant's.
 	ours, theirs []float64
 	verdicts     []compare.Verdict
 }

@@ -20,17 +20,18 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/results"
 )
 
-// Contest is several schedulers that play the same: for each seed all of them get the same scenario, so runs are paired.
+// Contest is several schedulers that play the same: for each seed all of them get the same scenario, so runs are
+// paired.
 type Contest struct {
-	// Schedulers and Seeds are each named once; the first scheduler is the one that the others are compared with. Engine is as in
-	// Run.
+	// Schedulers and Seeds are each named once; the first scheduler is the one that the others are compared with.
+	// Engine is as in Run.
 	Schedulers []string
 	Seeds      []uint64
 	Engine     string
 	// Fewer is the number of seeds, the first ones, that a scheduler plays; those that are not named play all.
 	Fewer map[string]int
-	// Dir has a directory of results for each run; empty for none. A run that is there already, whole and of the same commit and
-	// configuration, is not played again.
+	// Dir has a directory of results for each run; empty for none. A run that is there already, whole and of the same
+	// commit and configuration, is not played again.
 	Dir string
 	// Cards has runs with nothing but a stored scorecard, and stores that of each run; nil for none.
 	Cards    CardStore
@@ -77,7 +78,8 @@ func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
 	return outcomes, in.bind(outcomes)
 }
 
-// bind adds the bounds to outcomes of the first scheduler with a stored scorecard only: WithBounds reads those of no other.
+// bind adds the bounds to outcomes of the first scheduler with a stored scorecard only: WithBounds reads those of no
+// other.
 func (in *Input) bind(outcomes []Outcome) error {
 	for i := range outcomes {
 		o := &outcomes[i]

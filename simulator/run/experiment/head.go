@@ -39,8 +39,8 @@ func (in *Input) hash(scheduler, engine string) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// commit returns the one from which this binary was built, with a plus sign if something was changed since; "unknown" if it was
-// not noted.
+// commit returns the one from which this binary was built, with a plus sign if something was changed since; "unknown"
+// if it was not noted.
 func commit() string { return release.Current().Short() }
 
 // machine describes the machine on which wall times were measured.

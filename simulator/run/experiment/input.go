@@ -16,7 +16,8 @@ import (
 
 // Names are the users' names of their inputs: a fleet or a snapshot, and a trace.
 type Names struct {
-	// Fleet is a built-in one, a file, or openb:NODES.csv. Snapshot is a file of lockstep snapshot or of kwokctl, instead of it.
+	// Fleet is a built-in one, a file, or openb:NODES.csv. Snapshot is a file of lockstep snapshot or of kwokctl,
+	// instead of it.
 	Fleet, Snapshot string
 	// Trace is the name that trace.Open takes, or openb:PODS.csv. A snapshot needs none.
 	Trace string
@@ -26,20 +27,21 @@ type Names struct {
 type Options struct {
 	// Load and Estimates are those of scenario.Options.
 	Load, Estimates float64
-	// DefaultRunTime is that of scenario.Options, for snapshots. Another key would change the config_hash of every result.
+	// DefaultRunTime is that of scenario.Options, for snapshots. Another key would change the config_hash of every
+	// result.
 	DefaultRunTime time.Duration `json:"Unsaid"`
 	// Quick plays the most contended stretch of the trace only, at most QuickJobs.
 	Quick bool
-	// Silent and Wishes are those of scenario.Options. Like Elastic and First they are left out of the config_hash if they are not set, so that the hashes
-	// of older results stay.
+	// Silent and Wishes are those of scenario.Options. Like Elastic and First they are left out of the config_hash if
+	// they are not set, so that the hashes of older results stay.
 	Silent float64 `json:",omitempty"`
 	Wishes bool    `json:",omitempty"`
 	// Elastic is that of scenario.Options.
 	Elastic float64 `json:",omitempty"`
 	// First is the number of the trace's jobs that are played, the first ones; 0 for all.
 	First int `json:",omitempty"`
-	// Costs are those of scenario.Options. The key is left out if nothing costs time, so that such runs have the config_hash that they had before
-	// there were costs.
+	// Costs are those of scenario.Options. The key is left out if nothing costs time, so that such runs have the
+	// config_hash that they had before there were costs.
 	Costs cost.Settings `json:",omitzero"`
 }
 

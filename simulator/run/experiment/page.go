@@ -28,7 +28,8 @@ func tallied(t *measure.Tally, card measure.Scorecard) Outcome {
 // comparisonFile is the name of the page about a contest, in its directory.
 const comparisonFile = "compare.html"
 
-// WriteComparison writes the page about a contest into its directory, and returns its path. Charts are of the first seed.
+// WriteComparison writes the page about a contest into its directory, and returns its path. Charts are of the first
+// seed.
 func WriteComparison(dir string, table compare.Table, outcomes []Outcome) (string, error) {
 	comparison := report.Comparison{Table: table}
 	for _, outcome := range outcomes {

@@ -6,8 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
-// WithPublished returns a table of runs in which openb's policies stand beside their published results for the trace. Tables
-// without allocations have nothing to be held to, and are unchanged.
+// WithPublished returns a table of runs in which openb's policies stand beside their published results for the trace.
+// Tables without allocations have nothing to be held to, and are unchanged.
 func WithPublished(table compare.Table, cards []measure.Scorecard, trace string) (compare.Table, error) {
 	if table.Allocation == nil {
 		return table, nil

@@ -54,7 +54,8 @@ func better(metric string) measure.Direction {
 // tolerance bounds the amount by which a figure may be worse than committed: a part of it, and an amount in its unit.
 type tolerance struct{ part, amount float64 }
 
-// toleranceOf returns that of a metric. Means of all jobs are held closely; longest waits and single classes move with a few jobs.
+// toleranceOf returns that of a metric. Means of all jobs are held closely; longest waits and single classes move with
+// a few jobs.
 func toleranceOf(metric string) tolerance {
 	narrow := tolerance{part: 0.02, amount: 10}
 	wide := tolerance{part: 0.1, amount: 60}

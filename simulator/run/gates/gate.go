@@ -19,8 +19,8 @@ type Gate struct {
 	Options experiment.Options
 }
 
-// All returns the gates. A name ends in the share of the jobs with a deadline: all, half or none. In every gate jobs run
-// slower at worse places.
+// All returns the gates. A name ends in the share of the jobs with a deadline: all, half or none. In every gate jobs
+// run slower at worse places.
 func All() []Gate {
 	const (
 		said = 3 // deadlines are one to three times the run time

@@ -20,7 +20,8 @@ var rewrite = flag.Bool(
 	"write testdata/thresholds.txt anew",
 )
 
-// committed are the figures of the last change that was meant to change them. Run with -rewrite after one, and give the table in the commit.
+// committed are the figures of the last change that was meant to change them. Run with -rewrite after one, and give the
+// table in the commit.
 const committed = "testdata/thresholds.txt"
 
 // A change of the scheduler is no worse in any contest than the committed results.

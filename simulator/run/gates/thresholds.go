@@ -16,7 +16,8 @@ import (
 // columns is the number of fields of a line.
 const columns = 3
 
-// Read reads committed figures: a line each, of a gate, a metric and a value. Empty lines and comments (#) are skipped. An error names the line.
+// Read reads committed figures: a line each, of a gate, a metric and a value. Empty lines and comments (#) are skipped.
+// An error names the line.
 func Read(from io.Reader, file string) ([]Figure, error) {
 	var out []Figure
 	lines := bufio.NewScanner(from)

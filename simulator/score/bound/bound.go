@@ -9,13 +9,14 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
-// Bounds are lower bounds for every scheduler, in seconds. Means are over the jobs that the scorecard counts (measure.FirstCounted), and
-// assume that all of them end.
+// Bounds are lower bounds for every scheduler, in seconds. Means are over the jobs that the scorecard counts
+// (measure.FirstCounted), and assume that all of them end.
 type Bounds struct {
 	// JCT is the mean completion time, JCTByWork the mean in which a job counts as its accelerators times its run time.
 	JCT, JCTByWork float64
-	// Wait and WaitByWork are the same less run times. They bound waits and, where there are preemptions or failures, waits and the time of
-	// runs that are lost together: a job that runs without result does not wait. They bound nothing if Slows.
+	// Wait and WaitByWork are the same less run times. They bound waits and, where there are preemptions or failures,
+	// waits and the time of runs that are lost together: a job that runs without result does not wait. They bound
+	// nothing if Slows.
 	Wait, WaitByWork float64
 	// Slows is set if placements or starts make runs longer than their nominal time (scenario.Scenario.Costs).
 	// Completions are later still, but a slow run is no wait.
@@ -24,7 +25,8 @@ type Bounds struct {
 	Makespan float64
 }
 
-// Of returns the bounds of a scenario. Jobs that never end by themselves count as waiting for nothing, as they do in the scorecard.
+// Of returns the bounds of a scenario. Jobs that never end by themselves count as waiting for nothing, as they do in
+// the scorecard.
 func Of(s *scenario.Scenario) Bounds {
 	speed := float64(capacity(s))
 	jobs := jobsOf(s, 0)
@@ -126,8 +128,8 @@ func least(s *scenario.Scenario, of *scenario.Job) int64 {
 	return sum
 }
 
-// makespan returns the longer of the last end of a job alone and the end of the work that is submitted from any instant on, less the first
-// submission.
+// makespan returns the longer of the last end of a job alone and the end of the work that is submitted from any instant
+// on, less the first submission.
 func makespan(jobs []job, speed float64) float64 {
 	last, work := 0.0, 0.0
 	for _, j := range slices.Backward(jobs) {
@@ -137,7 +139,8 @@ func makespan(jobs []job, speed float64) float64 {
 	return measure.Tidy(last - jobs[0].submit)
 }
 
-// srpt returns the sum of ends if the job with the least work left always has the machine. Jobs without work end when they end alone.
+// srpt returns the sum of ends if the job with the least work left always has the machine. Jobs without work end when
+// they end alone.
 func srpt(jobs []job, speed float64) float64 {
 	sum := 0.0
 	left := func(w *waiting) float64 { return w.left }

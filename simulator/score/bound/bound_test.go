@@ -54,8 +54,9 @@ func gang(id string, members int, accelerators int64, submit, runs int) scenario
 	return j
 }
 
-// By hand, on one machine of 4 accelerators: a has 40 of work at 0, b 8 at 2, c 4 at 3. SRPT: a until 2, b until 4 (c waits: 1 is left of
-// b when it has 4 of work, as much as c), c until 5, a from there until 13. Ends 13, 4 and 5; each alone ends at 10, 4 and 4.
+// By hand, on one machine of 4 accelerators: a has 40 of work at 0, b 8 at 2, c 4 at 3. SRPT: a until 2, b until 4 (c
+// waits: 1 is left of b when it has 4 of work, as much as c), c until 5, a from there until 13. Ends 13, 4 and 5; each
+// alone ends at 10, 4 and 4.
 func TestOf(t *testing.T) {
 	s := cluster(t, 1, 4, gang("a", 1, 4, 0, 10), gang("b", 1, 4, 2, 2), gang("c", 1, 4, 3, 1))
 	got := bound.Of(s)
@@ -67,8 +68,9 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s is at least %g, want %g", name, is, want[name])
 		}
 	}
-	// By work, as a mean busy time: the machine works from 0 to 13 without a break, whatever it works on, so that the sum of the work times
-	// its instant is 4·13²/2 = 338. Half of the run times adds 40·5 + 8·1 + 4·½ = 210; submissions are 8·2 + 4·3 = 28, alone it is 448.
+	// By work, as a mean busy time: the machine works from 0 to 13 without a break, whatever it works on, so that the
+	// sum of the work times its instant is 4·13²/2 = 338. Half of the run times adds 40·5 + 8·1 + 4·½ = 210;
+	// submissions are 8·2 + 4·3 = 28, alone it is 448.
 	if byWork := (338 + 210 - 28) / 52.0; math.Abs(got.JCTByWork-byWork) > 1e-9 {
 		t.Errorf("completions by work are at least %g, want %g", got.JCTByWork, byWork)
 	}
@@ -80,8 +82,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// brute tries every way to give each second of one machine to a job, and returns the least sum of ends, the least sum of mean busy times
-// weighted by the run time, plus half of each run time, and the earliest end of all.
+// brute tries every way to give each second of one machine to a job, and returns the least sum of ends, the least sum
+// of mean busy times weighted by the run time, plus half of each run time, and the earliest end of all.
 func brute(submit, runs []int) (ends, byWork float64, last int) {
 	ends, byWork, last = math.Inf(1), math.Inf(1), math.MaxInt
 	left := append([]int(nil), runs...)

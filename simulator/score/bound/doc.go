@@ -15,6 +15,6 @@
 //     work always runs (Goemans, "Improved Approximation Algorithms for Scheduling with Release Dates", SODA 1997). A job that runs for d
 //     seconds at a constant speed has a mean busy time of at most its completion less d/2, so that each such sum bounds completions.
 //
-// Beside both stands that a job ends no earlier than its submission and its run time. Work that is lost to preemption or failures makes a
-// real schedule longer still.
+// Beside both stands that a job ends no earlier than its submission and its run time. Work that is lost to preemption
+// or failures makes a real schedule longer still.
 package bound

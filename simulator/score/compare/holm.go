@@ -15,10 +15,11 @@ const significance = 0.05
 // that people read and all their cells are one family of tests: a hundred cells that are tested one by one have five
 // marks of nothing.
 //
-// It is Holm's step-down procedure (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6,
-// 1979), which needs no assumption about how cells depend on each other: of n tests, the k-th smallest p is multiplied by n+1-k, and counts
-// no less than the one before it. A difference that is not significant is Unclear. Cells of a single seed, without a difference or without a
-// better direction are no tests. Other rows are unchanged.
+// It is Holm's step-down procedure (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
+// Journal of Statistics 6, 1979), which needs no assumption about how cells depend on each other: of n tests, the k-th
+// smallest p is multiplied by n+1-k, and counts no less than the one before it. A difference that is not significant is
+// Unclear. Cells of a single seed, without a difference or without a better direction are no tests. Other rows are
+// unchanged.
 func (t Table) Corrected(names []string) Table {
 	return t.CorrectedFor(func(row, _ string) bool { return slices.Contains(names, row) })
 }
@@ -51,7 +52,8 @@ func (t Table) CorrectedFor(asked func(row, scheduler string) bool) Table {
 	return t
 }
 
-// p returns the two-sided chance of a difference, by Student's t: the margin is its 95 % quantile times the standard error.
+// p returns the two-sided chance of a difference, by Student's t: the margin is its 95 % quantile times the standard
+// error.
 func (d Difference) p() float64 {
 	switch {
 	case d.Margin == nil || d.Pairs < 2 || d.Mean == 0:

@@ -34,8 +34,9 @@ func cell(t *testing.T, table compare.Table, row string, other int) compare.Diff
 	return compare.Difference{}
 }
 
-// With three degrees of freedom t is mean / (deviation / 2). B: 10, 10, 10, 12 is t = 21, p = 0.000235; C: 4, 6, 8, 10 is t = 5.42,
-// p = 0.0123; D: 1, 2, 4, 6 is t = 2.93, p = 0.0610 (tables of Student's t). Holm multiplies them by 3, 2 and 1.
+// With three degrees of freedom t is mean / (deviation / 2). B: 10, 10, 10, 12 is t = 21, p = 0.000235; C: 4, 6, 8, 10
+// is t = 5.42, p = 0.0123; D: 1, 2, 4, 6 is t = 2.93, p = 0.0610 (tables of Student's t). Holm multiplies them by 3, 2
+// and 1.
 func TestTable_Corrected(t *testing.T) {
 	table, err := compare.Runs(
 		spreadCards(map[string][]float64{"B": {10, 10, 10, 12}, "C": {4, 6, 8, 10}, "D": {1, 2, 4, 6}}),
@@ -72,7 +73,8 @@ func TestTable_Corrected(t *testing.T) {
 	}
 }
 
-// D has played two seeds of four: it is compared by these, and a note says so. That a scheduler has seeds which the first has not is refused.
+// D has played two seeds of four: it is compared by these, and a note says so. That a scheduler has seeds which the
+// first has not is refused.
 func TestUneven(t *testing.T) {
 	cards := spreadCards(map[string][]float64{"B": {1, 1, 1, 3}, "D": {5, 7}})
 	if _, err := compare.Runs(cards); err == nil || !strings.Contains(err.Error(), "the seeds differ") {

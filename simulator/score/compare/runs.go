@@ -212,7 +212,8 @@ func (g *group) table() Table {
 	return t
 }
 
-// busy is the allocation while jobs wait, which no table has: each scheduler decides itself when jobs wait, so it compares nothing.
+// busy is the allocation while jobs wait, which no table has: each scheduler decides itself when jobs wait, so it
+// compares nothing.
 const busy = "utilisation.busy_mean"
 
 // settings returns the settings of a run that cost time.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// essential returns the numbers that are shown of all schedulers beside each other: goodput, and the waits that a user of a cluster feels first. The
-// allocation while jobs wait is not among them: it depends on the jobs that a scheduler makes wait, so it does not compare schedulers. All
-// numbers fit into a line of 120 characters.
+// essential returns the numbers that are shown of all schedulers beside each other: goodput, and the waits that a user
+// of a cluster feels first. The allocation while jobs wait is not among them: it depends on the jobs that a scheduler
+// makes wait, so it does not compare schedulers. All numbers fit into a line of 120 characters.
 func essential() []struct {
 	heading, name string
 	scale         float64

@@ -2,8 +2,8 @@ package compare
 
 import "math"
 
-// Quantile returns the number of standard errors around a mean that hold it with 95 % confidence when that many degrees of
-// freedom, at least 1, are left: the 97.5 % quantile of Student's t.
+// Quantile returns the number of standard errors around a mean that hold it with 95 % confidence when that many degrees
+// of freedom, at least 1, are left: the 97.5 % quantile of Student's t.
 func Quantile(freedom int) float64 {
 	const confidence = 0.95
 	low, high := 0.0, 13.0 // that of one degree is 12.7, and all others are less

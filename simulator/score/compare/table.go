@@ -55,8 +55,8 @@ type Difference struct {
 	Pairs   int     `json:"pairs"`
 	Agree   int     `json:"agree"`
 	Verdict Verdict `json:"verdict"`
-	// P is the chance, from 0 to 1, of such a difference or a larger one if there is none, corrected for the other cells (Corrected); nil
-	// without a correction.
+	// P is the chance, from 0 to 1, of such a difference or a larger one if there is none, corrected for the other
+	// cells (Corrected); nil without a correction.
 	P *float64 `json:"p,omitempty"`
 }
 

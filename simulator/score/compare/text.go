@@ -12,8 +12,8 @@ import (
 // line is a line of the text: 36 for the title, then unit, both means, difference, interval, agreement and verdict.
 const line = "%-36s %-5s %10s %10s %10s %23s %5s %s"
 
-// WriteText prints the table for people: one block for each scheduler that is compared with the first, lines of at most 120
-// characters where names of inputs are not longer. Verdicts are words and signs, so that nothing depends on color.
+// WriteText prints the table for people: one block for each scheduler that is compared with the first, lines of at most
+// 120 characters where names of inputs are not longer. Verdicts are words and signs, so that nothing depends on color.
 func (t Table) WriteText(w io.Writer) error {
 	var b strings.Builder
 	if t.Watermark != "" {

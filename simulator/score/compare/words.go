@@ -34,8 +34,8 @@ const (
 	rowLongest = "wait_seconds.max"
 )
 
-// Headline returns the table with the four figures that decide (package criteria) and the waits by class, whose verdicts are
-// corrected as one family (Corrected).
+// Headline returns the table with the four figures that decide (package criteria) and the waits by class, whose
+// verdicts are corrected as one family (Corrected).
 func (t Table) Headline() Table {
 	rows := make([]Row, 0, len(t.Classes))
 	var names []string

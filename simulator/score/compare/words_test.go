@@ -10,8 +10,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
-// sized is a run with waits in seconds of jobs of one node (100 GPU-hours) and of gangs of more than 64 nodes (1,000 GPU-hours), a mean wait, one
-// by GPU-hours, and a goodput.
+// sized is a run with waits in seconds of jobs of one node (100 GPU-hours) and of gangs of more than 64 nodes (1,000
+// GPU-hours), a mean wait, one by GPU-hours, and a goodput.
 func sized(scheduler string, seed uint64, small, large, mean, byHours, goodput float64) measure.Scorecard {
 	c := card(scheduler, seed, mean, 0.5)
 	c.ByGPUHours.Wait, c.Goodput.Mean = byHours, goodput

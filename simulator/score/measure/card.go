@@ -11,8 +11,8 @@ import (
 // slack is the least run time for slowdowns; shorter jobs count with it: the tau of bounded slowdown.
 const slack = time.Minute
 
-// Scorecard returns the results of the run until now; wall is the time that it took, harness included. It may be asked for at
-// any instant, and changes nothing.
+// Scorecard returns the results of the run until now; wall is the time that it took, harness included. It may be asked
+// for at any instant, and changes nothing.
 func (t *Tally) Scorecard(wall time.Duration) Scorecard {
 	s := t.scene
 	spent, unended := t.untilNow()

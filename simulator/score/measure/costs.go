@@ -9,30 +9,32 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 )
 
-// Costs holds the time of accelerators that was no useful work, where placements, starts and failures cost time. The GPU-hours are those
-// of the window: with the useful ones they are all that accelerators in use had.
+// Costs holds the time of accelerators that was no useful work, where placements, starts and failures cost time. The
+// GPU-hours are those of the window: with the useful ones they are all that accelerators in use had.
 type Costs struct {
 	cost.Settings
 
-	// MeanSlowdown is the time of training by the nominal time of the same work, 1 or more; a job counts as its accelerators times its time.
+	// MeanSlowdown is the time of training by the nominal time of the same work, 1 or more; a job counts as its
+	// accelerators times its time.
 	MeanSlowdown float64 `json:"mean_slowdown"`
-	// Slowdown is the excess of training over that on the best placements, Startup the time before first steps. Preempted and Disrupted are the
-	// nominal work that was lost since the last checkpoint.
+	// Slowdown is the excess of training over that on the best placements, Startup the time before first steps.
+	// Preempted and Disrupted are the nominal work that was lost since the last checkpoint.
 	SlowdownGPUHours  float64 `json:"slowdown_gpu_hours"`
 	StartupGPUHours   float64 `json:"startup_gpu_hours"`
 	PreemptedGPUHours float64 `json:"preempted_gpu_hours"`
 	DisruptedGPUHours float64 `json:"disrupted_gpu_hours"`
 	// PausedGPUHours is the time that gangs held while they waited for members that replace lost ones.
 	PausedGPUHours float64 `json:"paused_gpu_hours"`
-	// Restarts is the number of starts of the whole run that followed an earlier one of the job, FailedNodes the number of failures of nodes.
+	// Restarts is the number of starts of the whole run that followed an earlier one of the job, FailedNodes the number
+	// of failures of nodes.
 	Restarts    int `json:"restarts"`
 	FailedNodes int `json:"failed_nodes"`
 }
 
 // split divides the time of a part of a run, in accelerator-seconds of the window.
 type split struct {
-	// startup and training divide the time; of training, slowed is the excess over its nominal time, and lost the nominal work that is in no
-	// checkpoint.
+	// startup and training divide the time; of training, slowed is the excess over its nominal time, and lost the
+	// nominal work that is in no checkpoint.
 	startup, training, slowed, lost float64
 	// paused is the time in which lost members were missing.
 	paused float64
@@ -184,8 +186,8 @@ func (t *Tally) costs(all split) *Costs {
 	return &c
 }
 
-// untilNow returns the split of all runs, those that have not ended included, and the part of the latter that is no useful
-// work so far.
+// untilNow returns the split of all runs, those that have not ended included, and the part of the latter that is no
+// useful work so far.
 func (t *Tally) untilNow() (all split, wasted float64) {
 	all = t.split
 	for i := range t.jobs {

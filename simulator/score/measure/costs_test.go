@@ -19,9 +19,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
-// costly lets placements and starts cost time on racks of two nodes of four accelerators: 10 GB/s inside, 10 GB/s between nodes of a rack, 5
-// GB/s between racks. Two whole nodes sum up 1 GB in 2·3/4·100 + 1000/(4·10) = 175 ms in a rack, and in 150 + 50 = 200 ms in two: with a
-// share of 700 thousandths a gang there is 1100 thousandths as slow.
+// costly lets placements and starts cost time on racks of two nodes of four accelerators: 10 GB/s inside, 10 GB/s
+// between nodes of a rack, 5 GB/s between racks. Two whole nodes sum up 1 GB in 2·3/4·100 + 1000/(4·10) = 175 ms in a
+// rack, and in 150 + 50 = 200 ms in two: with a share of 700 thousandths a gang there is 1100 thousandths as slow.
 func costly(s *scenario.Scenario) {
 	s.Options.Costs = cost.Settings{Slowdown: 1000, Startup: 1000, Checkpoint: 60}
 	s.Costs = cost.New(cost.Options{
@@ -38,9 +38,9 @@ func costly(s *scenario.Scenario) {
 	}
 }
 
-// The gang of two nodes starts in two racks, where a nominal second takes 1.1 s; it assembles for 4 s and trains for 146 s until a node
-// fails: two checkpoints are 120 s of training, or 109 of its 200 s of work. It starts again in one rack: 4 s, and 60 s to reload,
-// and the 91 s that are left.
+// The gang of two nodes starts in two racks, where a nominal second takes 1.1 s; it assembles for 4 s and trains for
+// 146 s until a node fails: two checkpoints are 120 s of training, or 109 of its 200 s of work. It starts again in one
+// rack: 4 s, and 60 s to reload, and the 91 s that are left.
 //
 //	n1 |a 4|train 146 (120 kept)|            |a 64|train 91|
 //	n2 |a 4|train 146 (120 kept)|x
@@ -83,7 +83,8 @@ func TestCosts_ByHand(t *testing.T) {
 	}
 }
 
-// The same gang with its lost member replaced: from 150 to 200 it holds one node and trains nothing, and then has node 3 besides.
+// The same gang with its lost member replaced: from 150 to 200 it holds one node and trains nothing, and then has node
+// 3 besides.
 func TestCosts_Replacement(t *testing.T) {
 	s := racks(t, 4)
 	add(s, 0, 200, 2, 4)

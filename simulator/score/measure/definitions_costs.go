@@ -1,7 +1,7 @@
 package measure
 
-// CostDefinitions returns those of the numbers that a scorecard has where placements, starts or failures cost time (Scorecard.Costs). For
-// a scorecard without such they are free of costs: a slowdown of 1 and no hours.
+// CostDefinitions returns those of the numbers that a scorecard has where placements, starts or failures cost time
+// (Scorecard.Costs). For a scorecard without such they are free of costs: a slowdown of 1 and no hours.
 func CostDefinitions() []Definition {
 	const window = " In the window; these parts and the useful GPU-hours are all that accelerators in use had."
 	of := func(value func(*Costs) float64) func(*Scorecard) float64 {

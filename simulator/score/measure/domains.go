@@ -10,8 +10,8 @@ import (
 // from the arrays on which placements are decided: a checker must not rely on the data of the component that it checks.
 type domains struct {
 	levels []topology.Level
-	// of[l][n] is the domain of node n at level l of the tree, and, after the last level, the node itself: numbers from 0 on. A
-	// node without the level's label counts with its domain of the next level further in.
+	// of[l][n] is the domain of node n at level l of the tree, and, after the last level, the node itself: numbers from
+	// 0 on. A node without the level's label counts with its domain of the next level further in.
 	of [][]int32
 	// labeled[l][n] says that the node has the level's label.
 	labeled [][]bool

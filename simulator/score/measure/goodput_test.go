@@ -6,7 +6,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/engine"
 )
 
-// Two nodes of four GPUs. The first job has a node for 100 s. The second is preempted after 40 s, and does all of its 60 s later: its first 40 s are lost.
+// Two nodes of four GPUs. The first job has a node for 100 s. The second is preempted after 40 s, and does all of its
+// 60 s later: its first 40 s are lost.
 //
 //	n0 |first─────────────────────────────────────────────|      100 s
 //	n1 |second (lost)─────|      |second───────────────────────|  40 s + 60 s

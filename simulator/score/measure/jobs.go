@@ -23,16 +23,17 @@ const (
 // record is the history of a job.
 type record struct {
 	phase phase
-	// since is the beginning of its phase; submit, first (start) and end are instants or Never; waited is the sum of its
-	// waits that are over.
+	// since is the beginning of its phase; submit, first (start) and end are instants or Never; waited is the sum of
+	// its waits that are over.
 	since, submit, first, end, waited time.Duration
 	starts, preempted, disrupted      int32
-	// members and nodes are the numbers of its last start, domains the number that it used of each level, q its quality,
-	// 0 if that was not evaluated.
+	// members and nodes are the numbers of its last start, domains the number that it used of each level, q its
+	// quality, 0 if that was not evaluated.
 	members, nodes int32
 	domains        []int32
 	q              float64
-	// paused is set while members wait that lost their nodes. It trains nothing since then, and holds so many accelerators.
+	// paused is set while members wait that lost their nodes. It trains nothing since then, and holds so many
+	// accelerators.
 	paused bool
 	held   int64
 	// progress is the work that it has done, by the same reckoning as the engines'.

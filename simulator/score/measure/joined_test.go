@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
-// An elastic job starts with two of three members, which is no violation; the third joins, is counted once, and all three leave.
+// An elastic job starts with two of three members, which is no violation; the third joins, is counted once, and all
+// three leave.
 func TestTally_CountsJoinedMembersOnce(t *testing.T) {
 	s := racks(t, 4)
 	add(s, 0, 100, 3, 4).Min = 2

@@ -2,8 +2,9 @@ package measure
 
 import "github.com/lockstep-project/lockstep/topology"
 
-// The cost of a placement is that of the decision core: over all levels, the level's weight times the edges of the gang's
-// communication that cross its boundaries, in hundredths of an edge between two nodes. A test holds the two equal.
+// The cost of a placement is that of the decision core: over all levels, the level's weight times the edges of the
+// gang's communication that cross its boundaries, in hundredths of an edge between two nodes. A test holds the two
+// equal.
 const (
 	edge  = 100 // the weight of a level that gives none, and of single nodes
 	minor = 16  // the divisor of the weight of a boundary further in than the preferred level
@@ -68,8 +69,8 @@ func edges(c topology.Communication, at []int32) int64 {
 	return n
 }
 
-// fewest returns the least number of edges that cross the boundaries of as many domains, whatever the order of the ranks;
-// where all ranks talk to all the order does not matter.
+// fewest returns the least number of edges that cross the boundaries of as many domains, whatever the order of the
+// ranks; where all ranks talk to all the order does not matter.
 func fewest(c topology.Communication, domains, crossed int64) int64 {
 	switch {
 	case c == topology.AllToAll:

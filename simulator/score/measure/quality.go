@@ -90,8 +90,8 @@ type best struct {
 	bounded bool
 }
 
-// tight reports whether the placement is as good as any by itself, so that no solver is needed: in one domain of every level,
-// and on as few nodes as empty ones would do, each of them entered once.
+// tight reports whether the placement is as good as any by itself, so that no solver is needed: in one domain of every
+// level, and on as few nodes as empty ones would do, each of them entered once.
 func (q *quality) tight(s *start, paid price, used []int32) bool {
 	g := &s.job.Gang
 	if paid.cost == 0 {

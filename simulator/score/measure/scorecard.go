@@ -109,8 +109,8 @@ type Quality struct {
 	// nothing.
 	Split          int `json:"split_domains"`
 	RankInversions int `json:"rank_inversions"`
-	// Samples is the number of starts of gangs of several members behind these: every Every-th one of the window. All figures
-	// are 1, or 0, without any.
+	// Samples is the number of starts of gangs of several members behind these: every Every-th one of the window. All
+	// figures are 1, or 0, without any.
 	Samples int `json:"samples"`
 	Every   int `json:"every"`
 	// Bounded is the number of samples whose best is a proven bound that perhaps no placement reaches, so that Q may be
@@ -118,8 +118,8 @@ type Quality struct {
 	Bounded int `json:"bounded"`
 }
 
-// Utilization is the part of the accelerators that is in use, of those on nodes that are open and there. BusyMean is of the time
-// in which jobs wait, which is BusySeconds; 0 if none ever does.
+// Utilization is the part of the accelerators that is in use, of those on nodes that are open and there. BusyMean is of
+// the time in which jobs wait, which is BusySeconds; 0 if none ever does.
 type Utilization struct {
 	Mean        float64 `json:"mean"`
 	BusyMean    float64 `json:"busy_mean"`
@@ -142,8 +142,8 @@ type Fragmentation struct {
 	End  float64 `json:"end"`
 }
 
-// LargestPlaceable is the number of accelerators of the largest placeable gang of whole nodes that has to be in one domain
-// of the outermost level, as samples over time.
+// LargestPlaceable is the number of accelerators of the largest placeable gang of whole nodes that has to be in one
+// domain of the outermost level, as samples over time.
 type LargestPlaceable struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
@@ -168,12 +168,12 @@ type Preemption struct {
 type Violations struct {
 	// PartialGangs are starts with fewer members than have to start together.
 	PartialGangs int `json:"partial_gangs"`
-	// RequiredLevel are starts that are not in one domain of their required level, or with a segment that is not in one of its
-	// level; NVLink are those among them whose level is one of NVLink domains.
+	// RequiredLevel are starts that are not in one domain of their required level, or with a segment that is not in one
+	// of its level; NVLink are those among them whose level is one of NVLink domains.
 	RequiredLevel int `json:"required_level"`
 	NVLink        int `json:"nvlink"`
-	// DRA are starts that take more devices than a node has left, DoubleBooking those that take more of anything else, or
-	// anything on a node that is closed or not there.
+	// DRA are starts that take more devices than a node has left, DoubleBooking those that take more of anything else,
+	// or anything on a node that is closed or not there.
 	DRA           int `json:"dra"`
 	DoubleBooking int `json:"double_booking"`
 	// Unfinished are runs that ended before their work was done. It is counted where placements or starts cost time.

@@ -35,15 +35,15 @@ type sample struct {
 	oldest                            time.Duration
 }
 
-// sampler samples at equal distances. How long a run will be is not known, so it drops every second sample and doubles the
-// distance when there are too many: which samples are left depends on the events alone.
+// sampler samples at equal distances. How long a run will be is not known, so it drops every second sample and doubles
+// the distance when there are too many: which samples are left depends on the events alone.
 type sampler struct {
 	distance time.Duration
 	samples  []sample
 }
 
-// newSampler begins with a distance that a run of the length to be expected has room for: as long as submissions take, or as
-// the work does when nothing is ever idle.
+// newSampler begins with a distance that a run of the length to be expected has room for: as long as submissions take,
+// or as the work does when nothing is ever idle.
 func newSampler(s *scenario.Scenario) *sampler {
 	expected, total := 0.0, weighted{}
 	for i := range s.Jobs {

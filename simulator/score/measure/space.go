@@ -17,8 +17,8 @@ type space struct {
 	classes  []class
 	// weight is the sum of the classes' weights.
 	weight int64
-	// rooms[d] is the number of accelerators of domain d of the outermost level on nodes that are wholly free; whole[n] is
-	// node n's part of it.
+	// rooms[d] is the number of accelerators of domain d of the outermost level on nodes that are wholly free; whole[n]
+	// is node n's part of it.
 	rooms, whole []int64
 	// free is the number of free accelerators, freeOn that on each node.
 	free   int64
@@ -32,7 +32,8 @@ type shape struct {
 	barred []string
 	takes  int64
 	places []int64
-	// sums[l][d] is the number that domain d of a level holds, for levels of some class; the fleet is behind that of nodes.
+	// sums[l][d] is the number that domain d of a level holds, for levels of some class; the fleet is behind that of
+	// nodes.
 	sums [][]int64
 }
 

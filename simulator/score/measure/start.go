@@ -11,8 +11,8 @@ type start struct {
 	// holds are the nodes by rank as the tally stores them; nodes and ranks are those of the members that have one.
 	holds        []int32
 	nodes, ranks []int
-	// spread is the number of nodes that it uses, domains that of domains of each level, q its quality, 0 if that is not
-	// known.
+	// spread is the number of nodes that it uses, domains that of domains of each level, q its quality, 0 if that is
+	// not known.
 	spread  int
 	domains []int32
 	q       float64

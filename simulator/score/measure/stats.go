@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Tidy rounds to twelve digits. Machines differ in the last bits of a sum (some fuse multiplication and addition) and of a
-// logarithm; scorecards may not.
+// Tidy rounds to twelve digits. Machines differ in the last bits of a sum (some fuse multiplication and addition) and
+// of a logarithm; scorecards may not.
 func Tidy(x float64) float64 {
 	const digits = 12
 	if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -36,7 +36,8 @@ func mean(values []float64) float64 {
 	return ratio(sum, float64(len(values)))
 }
 
-// percentile is the nearest rank: the smallest of the sorted values that at least as many per cent do not exceed; 0 of none.
+// percentile is the nearest rank: the smallest of the sorted values that at least as many per cent do not exceed; 0 of
+// none.
 func percentile(sorted []float64, percent int) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -168,8 +168,8 @@ func TestTally_ThreeJobsByHand(t *testing.T) {
 		"utilisation.mean":      1720.0 / (16 * 150),
 		"utilisation.busy_mean": 840.0 / (16 * 90),
 		"utilisation.peak":      1,
-		// Sizes of 2, 4 and 1 nodes. Until 20, and from 50 to 100, a rack is free: only the 4 have no use for it. From 20 to 50
-		// one node is free, which the 2 cannot use either; then none is. Sizes weigh as much as they request.
+		// Sizes of 2, 4 and 1 nodes. Until 20, and from 50 to 100, a rack is free: only the 4 have no use for it. From
+		// 20 to 50 one node is free, which the 2 cannot use either; then none is. Sizes weigh as much as they request.
 		"fragmentation.mean":          (70*4.0/7 + 30*6.0/7) / 150,
 		"fragmentation.end":           0,
 		"largest_placeable.mean":      (70*8.0 + 30*4.0) / 150,

@@ -37,7 +37,8 @@ type Tally struct {
 	violations Violations
 	preemption Preemption
 	pods       int
-	// split is the split of runs that are over, lostTo the nominal work among it that was lost, in accelerator-seconds of the window.
+	// split is the split of runs that are over, lostTo the nominal work among it that was lost, in accelerator-seconds
+	// of the window.
 	split            split
 	lostTo           struct{ preemption, disruption float64 }
 	restarts, failed int

@@ -21,9 +21,9 @@ type window struct {
 	rule     string
 }
 
-// newWindow leaves the first tenth of the submissions out, while the fleet fills, and everything after the last one, while it
-// runs empty. A trace of fewer than 100 jobs, or with more than a tenth of them at one instant, is no stream that a cluster
-// is ever in the middle of: of such, everything counts.
+// newWindow leaves the first tenth of the submissions out, while the fleet fills, and everything after the last one,
+// while it runs empty. A trace of fewer than 100 jobs, or with more than a tenth of them at one instant, is no stream
+// that a cluster is ever in the middle of: of such, everything counts.
 func newWindow(jobs []scenario.Job) window {
 	n := len(jobs)
 	w := window{to: scenario.Forever}
@@ -43,7 +43,8 @@ func newWindow(jobs []scenario.Job) window {
 	return w
 }
 
-// FirstCounted returns the index of the first job whose times the scorecard counts; it counts those of all jobs after it.
+// FirstCounted returns the index of the first job whose times the scorecard counts; it counts those of all jobs after
+// it.
 func FirstCounted(jobs []scenario.Job) int { return newWindow(jobs).first }
 
 // crowd returns the largest number of jobs that arrive at one instant.

@@ -124,8 +124,8 @@ func (c *counts) apply(e engine.Event) {
 	}
 }
 
-// leads reports whether a waiting job precedes the one whose lease is shown. Several jobs may have one; members that wait for a job that
-// runs are not shown.
+// leads reports whether a waiting job precedes the one whose lease is shown. Several jobs may have one; members that
+// wait for a job that runs are not shown.
 func (c *counts) leads(job int) bool {
 	first := c.kept.job
 	if c.stage[job] != waiting {

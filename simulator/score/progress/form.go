@@ -49,7 +49,8 @@ func ParseForm(asked string, out io.Writer, terminal string) (Form, error) {
 	}
 }
 
-// Fitting returns the form for an output: Screen for a terminal whose kind (the variable TERM) can move its cursor, else Plain.
+// Fitting returns the form for an output: Screen for a terminal whose kind (the variable TERM) can move its cursor,
+// else Plain.
 func Fitting(out io.Writer, terminal string) Form {
 	file, ok := out.(*os.File)
 	if ok && terminal != "" && terminal != "dumb" && term.IsTerminal(int(file.Fd())) {

@@ -32,7 +32,8 @@ func bucket(d time.Duration) int {
 	return shift<<bucketBits + int(n>>shift)
 }
 
-// quantile is the middle of the bucket of the duration that q of all are not above, by nearest rank; 0 if there are none.
+// quantile is the middle of the bucket of the duration that q of all are not above, by nearest rank; 0 if there are
+// none.
 func (h *histogram) quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0

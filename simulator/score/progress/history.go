@@ -5,8 +5,8 @@ import "time"
 // mostBins is the resolution of a history: enough for a column of any terminal.
 const mostBins = 256
 
-// history holds the part of the accelerators that was in use, over all virtual time so far, in equal bins. When they no longer
-// suffice, neighbors are put together, so it takes the same room after a second and after a year.
+// history holds the part of the accelerators that was in use, over all virtual time so far, in equal bins. When they no
+// longer suffice, neighbors are put together, so it takes the same room after a second and after a year.
 type history struct {
 	width time.Duration
 	bins  []bin

@@ -67,7 +67,8 @@ func title(v *View) string {
 	return fmt.Sprintf("%s (%d of %d)", printable(v.Name), v.Number, v.Runs)
 }
 
-// jsonLine is a view for programs. Names of its fields are a contract; durations are seconds, unless their name says something else.
+// jsonLine is a view for programs. Names of its fields are a contract; durations are seconds, unless their name says
+// something else.
 func jsonLine(v *View) (string, error) {
 	line := struct {
 		Run              string   `json:"run,omitempty"`

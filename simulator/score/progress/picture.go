@@ -28,8 +28,8 @@ type picture struct {
 	footer string
 }
 
-// String draws. Every line fits into the width, and all into the height, less the line of the cursor. As long as there is a footer,
-// there are equally many lines whatever waits, so that a terminal has nothing to scroll.
+// String draws. Every line fits into the width, and all into the height, less the line of the cursor. As long as there
+// is a footer, there are equally many lines whatever waits, so that a terminal has nothing to scroll.
 func (p picture) String() string {
 	p.width = min(p.width, mostWidth)
 	if len(p.views) == 0 {

@@ -68,8 +68,8 @@ type face interface {
 	close() error
 }
 
-// Start begins to show. The context that it returns ends with the given one, or when a reader asks for it, and then has the cause
-// ErrQuit; runs have to get it. Close has to be called at the end.
+// Start begins to show. The context that it returns ends with the given one, or when a reader asks for it, and then has
+// the cause ErrQuit; runs have to get it. Close has to be called at the end.
 func Start(ctx context.Context, o Options) (context.Context, *Progress) {
 	runs, quit := context.WithCancelCause(ctx)
 	p := &Progress{

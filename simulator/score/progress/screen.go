@@ -45,7 +45,8 @@ func newScreen(p *Progress, o Options) *screen {
 	return s
 }
 
-// keyboard returns the input for keys: none if it is a file or a pipe of the process's, which another process may want to read.
+// keyboard returns the input for keys: none if it is a file or a pipe of the process's, which another process may want
+// to read.
 func keyboard(in io.Reader) io.Reader {
 	if file, ok := in.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
 		return nil

@@ -18,8 +18,8 @@ type Snapshot struct {
 	// Jobs is the number in the trace; Submitted of them have arrived, and Ended, Running and Waiting count those by
 	// state.
 	Jobs, Submitted, Ended, Running, Waiting int
-	// WaitingGPUs is the sum of the waiting ones' requests, LargestWaiting the largest of them; OldestWait the longest wait
-	// of one of them.
+	// WaitingGPUs is the sum of the waiting ones' requests, LargestWaiting the largest of them; OldestWait the longest
+	// wait of one of them.
 	WaitingGPUs, LargestWaiting int64
 	OldestWait                  time.Duration
 	// GPUs are the accelerators that are in service or in use, GPUsInUse the latter, Fitted those that the fleet has.

@@ -8,8 +8,8 @@ import (
 // mostDomains is the number of domains of a strip.
 const mostDomains = 72
 
-// stock holds the accelerators of domains, and those in use. Those of nodes that are closed, failed or drained are not there,
-// unless they are in use.
+// stock holds the accelerators of domains, and those in use. Those of nodes that are closed, failed or drained are not
+// there, unless they are in use.
 type stock struct {
 	total, used []int64
 	away        []bool
@@ -37,8 +37,8 @@ func newStock(s *scenario.Scenario) *stock {
 	return k
 }
 
-// divide chooses the strip's level: the innermost that has at least two domains and not more than fit; without one, the outermost
-// that has at least two, and as many of these are shown as fit.
+// divide chooses the strip's level: the innermost that has at least two domains and not more than fit; without one, the
+// outermost that has at least two, and as many of these are shown as fit.
 func (k *stock) divide(tree *topology.Tree) {
 	for level := len(tree.Levels()); level >= 0; level-- {
 		of, names, name := domains(tree, level)

@@ -15,14 +15,16 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium that is spoken to through two pipes (Chrome DevTools Protocol, messages end with a zero byte).
+// browser is a headless Chromium that is spoken to through two pipes (Chrome DevTools Protocol, messages end with a
+// zero byte).
 type browser struct {
 	t       *testing.T
 	to      io.Writer
 	answers chan message
 	session string
 	last    int
-	// complaints are exceptions, console messages and log entries of the page, requests the addresses that it asked for.
+	// complaints are exceptions, console messages and log entries of the page, requests the addresses that it asked
+	// for.
 	complaints, requests []string
 }
 

@@ -19,8 +19,8 @@ type Comparison struct {
 	Runs []Input
 }
 
-// WriteComparison writes a page about several schedulers. Errors are of the writer, or of a series whose columns have different
-// lengths.
+// WriteComparison writes a page about several schedulers. Errors are of the writer, or of a series whose columns have
+// different lengths.
 func WriteComparison(w io.Writer, c Comparison) error {
 	t := &c.Table
 	p := page{

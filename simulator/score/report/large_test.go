@@ -12,7 +12,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/report"
 )
 
-// TestWrite_LargeRunsKeepToTheirBudget writes the page of 100,000 jobs: a library of at most 1.2 MB and data of at most 3 MB.
+// TestWrite_LargeRunsKeepToTheirBudget writes the page of 100,000 jobs: a library of at most 1.2 MB and data of at most
+// 3 MB.
 func TestWrite_LargeRunsKeepToTheirBudget(t *testing.T) {
 	s := many(t, 100_000)
 	record := report.NewRecorder(s)

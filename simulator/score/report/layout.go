@@ -8,8 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// layoutData holds the places of nodes on the map: sections of racks of nodes. A rack is a domain of the innermost level whose
-// domains have several nodes, a section one of the level outside of it.
+// layoutData holds the places of nodes on the map: sections of racks of nodes. A rack is a domain of the innermost
+// level whose domains have several nodes, a section one of the level outside of it.
 type layoutData struct {
 	Nodes []string `json:"nodes"`
 	// Squares is the number of a node, Per the number of accelerators that one stands for.
@@ -73,8 +73,8 @@ func place(t *topology.Tree, node, level int) string {
 	return domain.Path[len(domain.Path)-1]
 }
 
-// shown are the levels of racks and sections, -1 for none: the innermost level with at least two nodes to a domain in the mean,
-// and the next one outside of it that has fewer domains but more than one.
+// shown are the levels of racks and sections, -1 for none: the innermost level with at least two nodes to a domain in
+// the mean, and the next one outside of it that has fewer domains but more than one.
 func shown(t *topology.Tree, nodes int) (rack, section int) {
 	domains := make([]int, len(t.Levels()))
 	for level := range domains {

@@ -24,8 +24,8 @@ type against struct {
 	X     []float64 `json:"x"`
 	Y     []float64 `json:"y"`
 	Sizes []int64   `json:"sizes"`
-	// Shorter and Longer are the numbers of jobs that waited less, or longer, than under the first; Of is the number that
-	// both have played.
+	// Shorter and Longer are the numbers of jobs that waited less, or longer, than under the first; Of is the number
+	// that both have played.
 	Shorter int `json:"shorter"`
 	Longer  int `json:"longer"`
 	Of      int `json:"of"`

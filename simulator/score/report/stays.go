@@ -19,8 +19,9 @@ type mapData struct {
 	Starts []int64 `json:"starts"`
 	Lasts  []int64 `json:"lasts"`
 	Jobs   []int   `json:"jobs"`
-	// Runs is the number of stretches of neighboring nodes of a stay; First, Count and Squares are of stretches: the first
-	// node, as the difference to the end of the stretch before, the number of nodes, and the squares of each, as bits.
+	// Runs is the number of stretches of neighboring nodes of a stay; First, Count and Squares are of stretches: the
+	// first node, as the difference to the end of the stretch before, the number of nodes, and the squares of each, as
+	// bits.
 	Runs    []int    `json:"runs"`
 	First   []int32  `json:"first"`
 	Count   []int32  `json:"count"`

@@ -19,8 +19,8 @@ type curve struct {
 // points is the largest number of points of a curve.
 const points = 200
 
-// waits are the distributions of waits: that of all jobs, that of GPU-hours, and one of each size class. Jobs that still wait at the
-// end count in the whole, but never as served: their curves end below 1.
+// waits are the distributions of waits: that of all jobs, that of GPU-hours, and one of each size class. Jobs that
+// still wait at the end count in the whole, but never as served: their curves end below 1.
 func waits(in *Input) []curve {
 	if len(in.Outcomes) == 0 {
 		return nil

@@ -92,8 +92,8 @@ func readAll(disk Disk, name string) ([]byte, error) {
 	return text, nil
 }
 
-// put writes a file under a name for the time being, and gives it its own when it is whole. Nothing is left of one that cannot
-// be written.
+// put writes a file under a name for the time being, and gives it its own when it is whole. Nothing is left of one that
+// cannot be written.
 func put(disk Disk, name string, write func(io.Writer) error) error {
 	f, err := disk.Create(name + unfinished)
 	if err != nil {

@@ -5,8 +5,8 @@
 //	events.jsonl.gz   the events, one JSON object a line, in virtual time (or events.jsonl)
 //	report.html       the report, if one was written
 //
-// A line of events has t, in seconds since the scenario's beginning, and kind (engine.Kind); then, as the kind has them, job,
-// running, nodes and from (null if unknown), all of them numbers that scene.json explains:
+// A line of events has t, in seconds since the scenario's beginning, and kind (engine.Kind); then, as the kind has
+// them, job, running, nodes and from (null if unknown), all of them numbers that scene.json explains:
 //
 //	{"t":60,"kind":"started","job":3,"nodes":[4,5,6,7]}
 //

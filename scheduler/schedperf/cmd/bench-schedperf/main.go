@@ -1,4 +1,5 @@
-// Command bench-schedperf compares kube-scheduler's own profile and Lockstep's on workloads of Kubernetes' scheduler_perf.
+// Command bench-schedperf compares kube-scheduler's own profile and Lockstep's on workloads of Kubernetes'
+// scheduler_perf.
 package main
 
 import (

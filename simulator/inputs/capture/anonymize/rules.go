@@ -36,7 +36,8 @@ func kept(_ *walker, s string) string { return s }
 
 func dropped(*walker, string) string { return "" }
 
-// grouped is for API groups, alone or with a version: those of Kubernetes have no dots, or are of a domain that all have.
+// grouped is for API groups, alone or with a version: those of Kubernetes have no dots, or are of a domain that all
+// have.
 func grouped(w *walker, s string) string {
 	group, _, _ := strings.Cut(s, "/")
 	if !strings.Contains(group, ".") || keepsKey(group+"/") {

@@ -34,8 +34,8 @@ func IsPart(driver string, device resourcev1.Device) bool {
 	return driver == driverGPU && !IsGPU(driver, device)
 }
 
-// ServesAccelerators reports whether the DeviceClass of that name, as the drivers that we know install it, gives out whole
-// accelerators.
+// ServesAccelerators reports whether the DeviceClass of that name, as the drivers that we know install it, gives out
+// whole accelerators.
 func ServesAccelerators(class string) bool { return class == classGPU || class == classTPU }
 
 // The classes of whole accelerators.
@@ -44,8 +44,8 @@ const (
 	classTPU = "tpu.google.com"
 )
 
-// Classes are the DeviceClasses that the drivers of those names install, sorted by name. Pods may ask for NVIDIA's whole
-// GPUs as GPUResource too.
+// Classes are the DeviceClasses that the drivers of those names install, sorted by name. Pods may ask for NVIDIA's
+// whole GPUs as GPUResource too.
 func Classes(drivers []string) []resourcev1.DeviceClass {
 	var classes []resourcev1.DeviceClass
 	for _, one := range []installed{

@@ -36,9 +36,9 @@ func h100Profiles() []profile {
 	}
 }
 
-// migNode returns the devices of a machine whose GPUs NVIDIA's driver partitions when a part is allocated (its gate DynamicMIG): it
-// publishes every partition that there could be, and counters say which of them can be there together. Whole GPUs are
-// published too, and draw on all of their counters.
+// migNode returns the devices of a machine whose GPUs NVIDIA's driver partitions when a part is allocated (its gate
+// DynamicMIG): it publishes every partition that there could be, and counters say which of them can be there together.
+// Whole GPUs are published too, and draw on all of their counters.
 func migNode(machine Machine) []driven {
 	published := driven{driver: driverGPU}
 	for i := range migGPUs {

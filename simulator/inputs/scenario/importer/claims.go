@@ -19,7 +19,8 @@ import (
 // errLevel is the cause of a wish for a level that no node has.
 var errLevel = errors.New("it asks for a level")
 
-// claims are the resource claims of a snapshot. A scenario counts accelerators, so a pod's claims of accelerators become requests.
+// claims are the resource claims of a snapshot. A scenario counts accelerators, so a pod's claims of accelerators
+// become requests.
 type claims struct {
 	accelerator corev1.ResourceName
 	there       map[types.NamespacedName]*resourcev1.ResourceClaim
@@ -60,8 +61,8 @@ func newClaims(snap *capture.Snapshot, accelerator corev1.ResourceName) *claims 
 	return c
 }
 
-// plain returns the pod with requests in place of claims. Claims that the scheduler made for extended resources are in the pod's
-// requests already.
+// plain returns the pod with requests in place of claims. Claims that the scheduler made for extended resources are in
+// the pod's requests already.
 func (c *claims) plain(pod *corev1.Pod, group *schedulingv1beta1.PodGroup) *corev1.Pod {
 	if len(pod.Spec.ResourceClaims) == 0 {
 		return pod
@@ -184,8 +185,8 @@ func (c *claims) wanted(what string, spec resourcev1.ResourceClaimSpec) int64 {
 	return sum
 }
 
-// standsForAccelerators reports whether devices of the class are whole accelerators: the class serves the accelerator's resource, or is
-// that of a known driver.
+// standsForAccelerators reports whether devices of the class are whole accelerators: the class serves the accelerator's
+// resource, or is that of a known driver.
 func (c *claims) standsForAccelerators(name string) bool {
 	class := c.classes[name]
 	if class != nil && class.Spec.ExtendedResourceName != nil {

@@ -33,8 +33,8 @@ func checkCosts(c cost.Settings) error {
 	return nil
 }
 
-// addCosts makes jobs cost time as the options say. Estimates are the owners' knowledge of their jobs, slow placements and
-// restarts included, so that they stay bounds.
+// addCosts makes jobs cost time as the options say. Estimates are the owners' knowledge of their jobs, slow placements
+// and restarts included, so that they stay bounds.
 func (s *builder) addCosts() {
 	of := &s.Options.Costs
 	if of.Slowdown > 0 {

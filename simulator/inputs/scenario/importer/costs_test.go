@@ -30,8 +30,8 @@ func costly(t *testing.T, of trace.Trace, costs cost.Settings) (*scenario.Scenar
 	return importer.New(f, of, scenario.Options{Seed: 1, Estimates: 1, Costs: costs})
 }
 
-// Owners' estimates stay bounds: of a job that cannot be slowed down its run time, else that on the worst nodes, with assembly and one
-// reload.
+// Owners' estimates stay bounds: of a job that cannot be slowed down its run time, else that on the worst nodes, with
+// assembly and one reload.
 func TestNew_CostsReachEstimates(t *testing.T) {
 	s, err := costly(t, two(), cost.Settings{Slowdown: 1000, Startup: 1000, Checkpoint: 1800})
 	if err != nil {

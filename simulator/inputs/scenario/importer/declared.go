@@ -11,11 +11,13 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/scenario"
 )
 
-// silence removes the estimates of a share of the jobs that have one (Options.Silent), so that their owners state no deadline.
+// silence removes the estimates of a share of the jobs that have one (Options.Silent), so that their owners state no
+// deadline.
 //
-// Owners differ in whether they state deadlines, not jobs of one owner: tenants are silenced one after the other, in the order of a hash of
-// the seed and their name, until the share of jobs is reached. Of the last tenant as many jobs are silenced as are missing, in the order of
-// the same hash of their IDs: tenants are few and of unequal size, and a share that is missed by a fifth would be another contest.
+// Owners differ in whether they state deadlines, not jobs of one owner: tenants are silenced one after the other, in
+// the order of a hash of the seed and their name, until the share of jobs is reached. Of the last tenant as many jobs
+// are silenced as are missing, in the order of the same hash of their IDs: tenants are few and of unequal size, and a
+// share that is missed by a fifth would be another contest.
 func (s *builder) silence() {
 	if s.Options.Silent == 0 {
 		return
@@ -56,8 +58,8 @@ const (
 	streamElastic
 )
 
-// hashed returns a number that depends on the seed and a name only. FNV-1a mixes its last bytes little, so that a round of SplitMix64
-// (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) follows.
+// hashed returns a number that depends on the seed and a name only. FNV-1a mixes its last bytes little, so that a round
+// of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) follows.
 func hashed(seed, stream uint64, name string) uint64 {
 	h := fnv.New64a()
 	var head [16]byte

@@ -43,7 +43,8 @@ func stating(s *scenario.Scenario) (n, divided int) {
 	return n, divided
 }
 
-// The share is met to the job, and one tenant at most is divided: owners differ. The estimates that remain are those of all.
+// The share is met to the job, and one tenant at most is divided: owners differ. The estimates that remain are those of
+// all.
 func TestOptions_Silent(t *testing.T) {
 	all := made(t, open(t, "h100-64"), jobs(teams()...), scenario.Options{Estimates: 3, Seed: 7})
 	for _, c := range []struct {

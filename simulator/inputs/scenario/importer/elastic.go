@@ -15,7 +15,8 @@ const (
 	elasticSaves = 10 * time.Minute
 )
 
-// addElastic makes gangs of several pods elastic (Options.Elastic): those that start whole and ask for no segments. Their work takes longer with fewer members.
+// addElastic makes gangs of several pods elastic (Options.Elastic): those that start whole and ask for no segments.
+// Their work takes longer with fewer members.
 func (s *builder) addElastic() {
 	if s.Options.Elastic <= 0 {
 		return

@@ -153,8 +153,8 @@ func (s *builder) noteOthers(others map[corev1.ResourceName]int, counted corev1.
 	}
 }
 
-// close closes nodes that are cordoned, under maintenance, or have a taint that is not about accelerators and that no waiting pod
-// tolerates. A node with a tolerated taint stays open, and bars the jobs of a trace.
+// close closes nodes that are cordoned, under maintenance, or have a taint that is not about accelerators and that no
+// waiting pod tolerates. A node with a tolerated taint stays open, and bars the jobs of a trace.
 func (s *builder) close(accelerators []string, open func(*corev1.Taint) bool) {
 	s.closeMarked()
 	for at, node := range s.objects.Nodes {
@@ -173,7 +173,8 @@ func (s *builder) close(accelerators []string, open func(*corev1.Taint) bool) {
 	}
 }
 
-// closeMarked closes nodes that administrators or health agents have closed, and the domain of the level that maintenance names.
+// closeMarked closes nodes that administrators or health agents have closed, and the domain of the level that
+// maintenance names.
 func (s *builder) closeMarked() {
 	s.Closed = make([]bool, len(s.objects.Nodes))
 	for at, node := range s.objects.Nodes {

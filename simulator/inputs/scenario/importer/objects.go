@@ -23,8 +23,8 @@ type Objects struct {
 type Workload struct {
 	// Group is nil for a pod in no gang.
 	Group *schedulingv1beta1.PodGroup
-	// Pods are complete. Those of a job are in rank order and have no nodes. Those of Running have nodes; their claims of
-	// accelerators are replaced by requests of the accelerator's resource.
+	// Pods are complete. Those of a job are in rank order and have no nodes. Those of Running have nodes; their claims
+	// of accelerators are replaced by requests of the accelerator's resource.
 	Pods []*corev1.Pod
 }
 

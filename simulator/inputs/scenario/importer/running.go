@@ -13,7 +13,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// addRunning puts running pods onto their nodes. A pod that is being deleted holds its node, as it does for the scheduler.
+// addRunning puts running pods onto their nodes. A pod that is being deleted holds its node, as it does for the
+// scheduler.
 func (c *snapshotBuilder) addRunning() {
 	units, gone := c.units()
 	if gone > 0 {
@@ -93,8 +94,8 @@ func (c *snapshotBuilder) units() (units []snapshot.Unit, gone int) {
 	return units, gone
 }
 
-// end returns when a unit ends and when the scheduler expects it to, since the beginning; negative for an end before. The scheduler reads
-// the PodGroup, so a deadline of the gang's pods is unknown to it.
+// end returns when a unit ends and when the scheduler expects it to, since the beginning; negative for an end before.
+// The scheduler reads the PodGroup, so a deadline of the gang's pods is unknown to it.
 func (c *snapshotBuilder) end(u snapshot.Unit) (ends, expected time.Duration) {
 	if u.Leaving() {
 		latest := u.Pods[0].DeletionTimestamp.Time

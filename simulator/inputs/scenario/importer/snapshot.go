@@ -159,8 +159,8 @@ func (c *snapshotBuilder) build() error {
 	return nil
 }
 
-// tolerated returns a function that reports whether a waiting pod tolerates a taint. Fleets have many nodes with few taints, so it
-// caches answers.
+// tolerated returns a function that reports whether a waiting pod tolerates a taint. Fleets have many nodes with few
+// taints, so it caches answers.
 func (c *snapshotBuilder) tolerated() func(taint *corev1.Taint) bool {
 	known := make(map[string]bool)
 	return func(taint *corev1.Taint) bool {
@@ -175,7 +175,8 @@ func (c *snapshotBuilder) tolerated() func(taint *corev1.Taint) bool {
 	}
 }
 
-// requested returns the resources that pods request, except for resources that device classes serve: nodes list no capacity of these.
+// requested returns the resources that pods request, except for resources that device classes serve: nodes list no
+// capacity of these.
 func (c *snapshotBuilder) requested() []corev1.ResourceName {
 	served := func(name corev1.ResourceName) bool {
 		for _, class := range c.snap.DeviceClasses {
@@ -188,7 +189,8 @@ func (c *snapshotBuilder) requested() []corev1.ResourceName {
 	return slices.DeleteFunc(snapshot.Resources(slices.Concat(c.bound, c.unbound)), served)
 }
 
-// levels returns node labels that gangs require and that are no detected level. They are the outermost levels, as in the scheduler.
+// levels returns node labels that gangs require and that are no detected level. They are the outermost levels, as in
+// the scheduler.
 func (c *snapshotBuilder) levels(nodes []corev1.Node) []topology.Level {
 	labeled := make([]topology.Node, len(nodes))
 	for i, node := range nodes {

@@ -168,8 +168,8 @@ func TestFromSnapshot_WaitingUnitsHaveWaited(t *testing.T) {
 	}
 }
 
-// Nodes that only some may use are open to these and barred to all others, those of a trace too; nodes that no workload may use are
-// closed.
+// Nodes that only some may use are open to these and barred to all others, those of a trace too; nodes that no workload
+// may use are closed.
 func TestFromSnapshot_ToleratedTaints(t *testing.T) {
 	tainted := func(key string) string { return "spec: {taints: [{key: " + key + ", effect: NoSchedule}]}\n" }
 	tr := jobs(job("new", 1, 1))

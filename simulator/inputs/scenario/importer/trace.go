@@ -15,8 +15,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// New returns the scenario of a trace on an empty fleet. A level or a node that the fleet does not have, and an option out of its range,
-// are bad input.
+// New returns the scenario of a trace on an empty fleet. A level or a node that the fleet does not have, and an option
+// out of its range, are bad input.
 func New(f fleet.Fleet, t trace.Trace, options scenario.Options) (*scenario.Scenario, error) {
 	s := newBuilder(&scenario.Scenario{
 		Fleet:     f.Name,
@@ -94,8 +94,8 @@ func (s *builder) addTrace(t trace.Trace) error {
 	return s.addFailures()
 }
 
-// drawEstimates draws an estimate for each job that has none, if Options.Estimates is set. Jobs with an estimate draw too, so that one
-// owner's estimate changes no other job's.
+// drawEstimates draws an estimate for each job that has none, if Options.Estimates is set. Jobs with an estimate draw
+// too, so that one owner's estimate changes no other job's.
 func (s *builder) drawEstimates() {
 	factor := s.Options.Estimates
 	if factor == 0 {
@@ -119,8 +119,8 @@ func roundUp(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// divide spreads pods that request more accelerators than a node has over several nodes. MinCount, Min and the segment size, which
-// count pods, grow with the number of pods.
+// divide spreads pods that request more accelerators than a node has over several nodes. MinCount, Min and the segment
+// size, which count pods, grow with the number of pods.
 func divide(of trace.Job, most int64) trace.Job {
 	before := of.Pods()
 	of.Podsets = slices.Clone(of.Podsets)
@@ -195,8 +195,8 @@ func (s *builder) job(of trace.Job) (scenario.Job, error) {
 	return j, nil
 }
 
-// sweep returns the sweep of a trace's job. Those of two tenants are two, although all jobs of a trace are in one namespace; names of tenants need not be
-// values of labels.
+// sweep returns the sweep of a trace's job. Those of two tenants are two, although all jobs of a trace are in one
+// namespace; names of tenants need not be values of labels.
 func (s *builder) sweep(of trace.Job) scenario.Sweep {
 	if of.Sweep == "" {
 		return scenario.Sweep{}

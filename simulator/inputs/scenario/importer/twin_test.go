@@ -11,8 +11,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/scenario/importer"
 )
 
-// crowd is a cluster of four nodes with gangs and pods in all states, drawn from r; the second result is the number of GPUs that pods
-// hold of each node, counted one by one, and the third the number of pods that have to be jobs.
+// crowd is a cluster of four nodes with gangs and pods in all states, drawn from r; the second result is the number of
+// GPUs that pods hold of each node, counted one by one, and the third the number of pods that have to be jobs.
 func crowd(r *rand.Rand) (objects string, held map[string]int64, waiting int) {
 	held = map[string]int64{}
 	nodes := []string{"a1", "a2", "b1", "b2"}

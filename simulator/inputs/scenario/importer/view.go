@@ -34,8 +34,8 @@ func viewOf(nodes []*corev1.Node, resources []corev1.ResourceName, more []topolo
 	return view, nil
 }
 
-// empty is the node info of an empty node, because free resources are counted here. It has the methods that the scheduler's index
-// calls.
+// empty is the node info of an empty node, because free resources are counted here. It has the methods that the
+// scheduler's index calls.
 type empty struct {
 	fwk.NodeInfo
 	node *corev1.Node

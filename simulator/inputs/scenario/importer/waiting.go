@@ -38,8 +38,8 @@ type skipped struct {
 	daemons int
 }
 
-// addWaiting adds waiting gangs and single pods as jobs. It notes those that the scheduler would not queue yet (gated pods, gangs that
-// lack members) and those that it could not read.
+// addWaiting adds waiting gangs and single pods as jobs. It notes those that the scheduler would not queue yet (gated
+// pods, gangs that lack members) and those that it could not read.
 func (c *snapshotBuilder) addWaiting() {
 	var skip skipped
 	c.objects.Jobs = make(map[string]Workload)
@@ -147,8 +147,8 @@ func (w *waiting) gated() bool {
 	return lacks || slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 })
 }
 
-// jobOf returns the job of a waiting gang or pod, and the job's pods in rank order. Its Duration is 0 if none is declared. Members that its
-// PodGroup announces for later start with it, since slots would be held for them.
+// jobOf returns the job of a waiting gang or pod, and the job's pods in rank order. Its Duration is 0 if none is
+// declared. Members that its PodGroup announces for later start with it, since slots would be held for them.
 func (c *snapshotBuilder) jobOf(w waiting) (scenario.Job, []*corev1.Pod, error) {
 	group, queued, priority := w.group, w.pods[0].CreationTimestamp.Time, corev1helpers.PodPriority(w.pods[0])
 	needed := 1

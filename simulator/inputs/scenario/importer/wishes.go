@@ -7,8 +7,8 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// addWishes gives gangs topology wishes by published practice (Options.Wishes), those of several pods that have none of their own. No public
-// trace has any, so that unpublished shares are ours.
+// addWishes gives gangs topology wishes by published practice (Options.Wishes), those of several pods that have none of
+// their own. No public trace has any, so that unpublished shares are ours.
 //
 //   - Where nodes are in NVLink domains, a gang of at most mostNVLink nodes that one domain could hold requires one: its job is multi-node
 //     NVLink (MNNVL) and has a ComputeDomain. A larger one asks for equal segments of at most mostNVLink nodes, each in one domain, as few as
@@ -45,8 +45,8 @@ const mostNVLink = 16
 // wisher holds the domains of a fleet.
 type wisher struct {
 	ledger topology.Ledger
-	// nvlink and network are the innermost levels of each kind whose domains have several nodes, around the level around network; -1 for
-	// none.
+	// nvlink and network are the innermost levels of each kind whose domains have several nodes, around the level
+	// around network; -1 for none.
 	nvlink, network, around int
 	levels                  []topology.Level
 	// domains are the nodes of each domain, by level.

@@ -119,13 +119,14 @@ type Comparison struct {
 	Seed uint64
 	// Gangs is the number of gangs, Starts that of their starts, those after a loss included.
 	Gangs, Starts int
-	// SameDomain and SameNodes are the numbers of starts in the same cliques, and with each rank on the same node. Overtaken are
-	// pairs that started in another order, and not within a cycle of each other.
+	// SameDomain and SameNodes are the numbers of starts in the same cliques, and with each rank on the same node.
+	// Overtaken are pairs that started in another order, and not within a cycle of each other.
 	SameDomain, SameNodes, Overtaken int
 	// Waits are the differences between the waits of both, whatever their sign.
 	Waits Spread
-	// Making is the time from the creation of a TrainJob to its last pod, Binding from there to its last binding where there was
-	// room, First the part of that to the first binding, Again from the loss of a node to the job's last new pod.
+	// Making is the time from the creation of a TrainJob to its last pod, Binding from there to its last binding where
+	// there was room, First the part of that to the first binding, Again from the loss of a node to the job's last new
+	// pod.
 	Making, Binding, First, Again Spread
 	// Ending is the time from the end of a gang's first pod to that of its last.
 	Ending Spread

@@ -37,7 +37,8 @@ type Gang struct {
 	RunTime time.Duration
 	// Submit is the time of its submission, since the beginning; 0 where the course of the scenario decides.
 	Submit time.Duration
-	// Deadline is after which time from its creation the job is ended (activeDeadlineSeconds), in whole seconds; 0 for none.
+	// Deadline is after which time from its creation the job is ended (activeDeadlineSeconds), in whole seconds; 0 for
+	// none.
 	Deadline time.Duration
 	// Class is the name of its PriorityClass, Priority that class's value; empty and 0 for none.
 	Class    string
@@ -95,8 +96,8 @@ func Draw(kind Kind, seed uint64) Plan {
 	return plan
 }
 
-// drawGang draws a gang's size and wishes: of twelve, two ask for parts of nodes, four for one clique, and two of those that have
-// eight members or more for segments.
+// drawGang draws a gang's size and wishes: of twelve, two ask for parts of nodes, four for one clique, and two of those
+// that have eight members or more for segments.
 func drawGang(chance *rand.Rand) Gang {
 	sizes := []int{1, 1, 2, 2, 3, 4, 4, 6, 8, 8, 12, 16, 18}
 	g := Gang{Members: sizes[chance.IntN(len(sizes))], GPUs: 4}

@@ -17,8 +17,8 @@ type Record struct {
 	Plan Plan
 	// Begin is before everything else.
 	Begin time.Time
-	// Asked is the time at which the creation of each TrainJob was requested, Queued the second of its creation, as the API server
-	// has it: both by the number of the gang.
+	// Asked is the time at which the creation of each TrainJob was requested, Queued the second of its creation, as the
+	// API server has it: both by the number of the gang.
 	Asked, Queued []time.Time
 	Runs          []Run
 	// Opened is the time at which the fleet was opened to gangs that were all whole by then; zero if it was open all
@@ -34,16 +34,16 @@ type Record struct {
 // (timing.Timing.Gather).
 const Gather = 50 * time.Millisecond
 
-// Delays are the times from a decision until a watcher sees its first member bound: for a gang that finds a place that is free
-// already, and for one that waits until others leave.
+// Delays are the times from a decision until a watcher sees its first member bound: for a gang that finds a place that
+// is free already, and for one that waits until others leave.
 type Delays struct{ Fresh, Waited time.Duration }
 
 // Scene is the record's workload for an engine: the instants at which gangs are whole, and the time for which each
 // holds its room.
 //
-// Room is held from the decision until the last pod ended. A decision is not visible outside the scheduler: it is the first binding
-// that was seen, less the usual delay. Of a gang that lost a node the last run counts, and with it the time until its pods were there
-// again, because in the simulator it is there again at once.
+// Room is held from the decision until the last pod ended. A decision is not visible outside the scheduler: it is the
+// first binding that was seen, less the usual delay. Of a gang that lost a node the last run counts, and with it the
+// time until its pods were there again, because in the simulator it is there again at once.
 func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays Delays) (*scenario.Scenario, error) {
 	t := trace.Trace{Name: string(record.Plan.Kind), Source: "recorded on an embedded cluster"}
 	queued := make(map[string]time.Duration)
@@ -88,8 +88,9 @@ func Scene(machines fleet.Fleet, record Record, waited map[string]bool, delays D
 // made reports whether ends were made one by one, each when nothing else happened.
 func (r Record) made() bool { return len(r.Returned) > 0 }
 
-// stay returns the duration of a gang with a forced end: from the instant at which room was given back to which its start answers,
-// the last before its first binding. So the instants of ends are input, as the scheduler did not choose them.
+// stay returns the duration of a gang with a forced end: from the instant at which room was given back to which its
+// start answers, the last before its first binding. So the instants of ends are input, as the scheduler did not choose
+// them.
 func (r Record) stay(g Gang, run Run) time.Duration {
 	returned, over := r.Returned[g.Name]
 	if !over || run.First.IsZero() {
@@ -148,9 +149,10 @@ func (r Record) lostAt(run Run) time.Time {
 	return at
 }
 
-// quantum is played as a second, since instants of scenes are whole seconds: short enough that what happens one after the other in a
-// record does so in its scene, and long enough that no run of it reaches the ten minutes that the queue assumes an unknown end to be away
-// (contention.Policy.MinRemaining). Stretched a hundredfold, runs of half a minute do, and the scene is another one.
+// quantum is played as a second, since instants of scenes are whole seconds: short enough that what happens one after
+// the other in a record does so in its scene, and long enough that no run of it reaches the ten minutes that the queue
+// assumes an unknown end to be away (contention.Policy.MinRemaining). Stretched a hundredfold, runs of half a minute
+// do, and the scene is another one.
 const (
 	quantum = time.Second / stretch
 	stretch = 10

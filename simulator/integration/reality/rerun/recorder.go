@@ -29,8 +29,8 @@ type Run struct {
 	Gang string
 	// Attempt is 0 for the first, and one more after each loss of a member.
 	Attempt int
-	// Whole is the time at which its last pod was seen to exist, First that at which the first of them was seen on a node, Bound
-	// that of the last. Ending is the time at which the first was seen to end, Free that of the last.
+	// Whole is the time at which its last pod was seen to exist, First that at which the first of them was seen on a
+	// node, Bound that of the last. Ending is the time at which the first was seen to end, Free that of the last.
 	Whole, First, Bound, Ending, Free time.Time
 	// Nodes are the nodes of its members, by rank; empty for those without.
 	Nodes []string
@@ -40,8 +40,8 @@ type Run struct {
 	exist, bound, ended int
 }
 
-// Stay holds the times at which a member was seen bound to its node, and at which it was seen to end. Instants without an
-// observation are zero.
+// Stay holds the times at which a member was seen bound to its node, and at which it was seen to end. Instants without
+// an observation are zero.
 type Stay struct{ From, To time.Time }
 
 // Recorder observes the pods of a namespace, and records the instants of their changes.

@@ -37,7 +37,8 @@ func Enough(all []Comparison) []string {
 	return missing
 }
 
-// Table is comparisons as people read them, in Markdown. Times are milliseconds: at the 50th and the 95th percentile, and the longest.
+// Table is comparisons as people read them, in Markdown. Times are milliseconds: at the 50th and the 95th percentile,
+// and the longest.
 func Table(all []Comparison) string {
 	var b strings.Builder
 	b.WriteString("| scenario | seed | gangs | starts | same domain | same nodes | other order | wait, difference |\n")

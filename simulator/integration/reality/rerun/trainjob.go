@@ -80,7 +80,8 @@ type NodeEvent struct {
 	Node string
 }
 
-// Lost returns the taint that lets a node be lost: its pods are evicted by the taint manager at once, and no new ones are bound.
+// Lost returns the taint that lets a node be lost: its pods are evicted by the taint manager at once, and no new ones
+// are bound.
 func Lost() corev1.Taint {
 	return corev1.Taint{Key: "simulator.lockstep.dev/lost", Effect: corev1.TaintEffectNoExecute}
 }

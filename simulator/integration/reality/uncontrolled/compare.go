@@ -16,11 +16,12 @@ type Comparison struct {
 	Discipline, Engine string
 	// Startup is the simulator's input.
 	Startup Startup
-	// Observed, Plain and Spread are figures of the run, of the replay of the list, and of the replays of the list with Plan.Jitter.
+	// Observed, Plain and Spread are figures of the run, of the replay of the list, and of the replays of the list with
+	// Plan.Jitter.
 	Observed, Plain Figures
 	Spread          []Figures
-	// SameNodes and SameDomains are the numbers of gangs of the plain replay on the same nodes at their first start, and in the same
-	// racks.
+	// SameNodes and SameDomains are the numbers of gangs of the plain replay on the same nodes at their first start,
+	// and in the same racks.
 	SameNodes, SameDomains int
 	// Apart is the mean difference between the two waits of a gang, whatever its sign.
 	Apart time.Duration

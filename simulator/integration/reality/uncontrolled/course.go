@@ -19,8 +19,8 @@ type Course struct {
 
 // Fate is the outcome of a gang.
 type Fate struct {
-	// Submitted, Started and Ended are since the beginning: its submission, its first start (all members are bound), and its end. Started and Ended
-	// are negative for a gang that did not start or end.
+	// Submitted, Started and Ended are since the beginning: its submission, its first start (all members are bound),
+	// and its end. Started and Ended are negative for a gang that did not start or end.
 	Submitted, Started, Ended time.Duration
 	// Small is set for a gang of one node without a deadline: it fits into the room that larger ones leave.
 	Small bool
@@ -47,8 +47,8 @@ func (f Fate) Completion() time.Duration { return f.Ended - f.Submitted }
 // never is the instant of an event that did not happen.
 const never = time.Duration(-1)
 
-// Observed returns the course of a plan on real components, as a watcher saw it. begin is the instant of the first submission, fleet the number of
-// GPUs.
+// Observed returns the course of a plan on real components, as a watcher saw it. begin is the instant of the first
+// submission, fleet the number of GPUs.
 func Observed(plan Plan, begin time.Time, fleet int64, runs []rerun.Run) Course {
 	c := Course{Fleet: float64(fleet) * Window.Seconds()}
 	for _, g := range plan.Gangs {
@@ -82,7 +82,8 @@ func since(begin, at time.Time) time.Duration {
 	return at.Sub(begin)
 }
 
-// held returns the GPU-seconds within Window of accelerators that are held from one instant to another, either never if it was not seen.
+// held returns the GPU-seconds within Window of accelerators that are held from one instant to another, either never if
+// it was not seen.
 func held(gpus int, from, to time.Duration) float64 {
 	if from == never {
 		return 0

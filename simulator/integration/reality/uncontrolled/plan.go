@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// Fleet is the fleet of the replay: 128 machines with 8 GPUs, in 16 racks of 8. On 64 machines with half the run times two replays of nearly the
-	// same list differ by nearly twice as much in utilization (standard deviations of 0.4 to 1.3 points against 0.2 to 0.6), so that a bound of a
-	// point would say little.
+	// Fleet is the fleet of the replay: 128 machines with 8 GPUs, in 16 racks of 8. On 64 machines with half the run
+	// times two replays of nearly the same list differ by nearly twice as much in utilization (standard deviations of
+	// 0.4 to 1.3 points against 0.2 to 0.6), so that a bound of a point would say little.
 	Fleet = "h100-128"
 	// Gangs is the number of gangs of a plan.
 	Gangs = 300
-	// Window is the time from the first submission over which utilization is compared. The queue is never empty in its second half.
+	// Window is the time from the first submission over which utilization is compared. The queue is never empty in its
+	// second half.
 	Window = 5 * time.Minute
 	// Urgent is the priority of the urgent gangs.
 	Urgent = 100
@@ -41,9 +42,10 @@ type Plan struct {
 
 // Draw returns the plan of a seed: equal seeds give equal plans on every machine.
 //
-// It is synthetic. Of 19 gangs eight have one node, four have two, one has three, three have four, two have eight and one has 16; run times are
-// log-uniform from 14 to 144 s; all arrive in two minutes and ask for about seven minutes of the fleet. One in twenty is urgent, one in three states a
-// deadline, and one in six of those with 2 to 8 nodes requires one rack.
+// It is synthetic. Of 19 gangs eight have one node, four have two, one has three, three have four, two have eight and
+// one has 16; run times are log-uniform from 14 to 144 s; all arrive in two minutes and ask for about seven minutes of
+// the fleet. One in twenty is urgent, one in three states a deadline, and one in six of those with 2 to 8 nodes
+// requires one rack.
 func Draw(seed uint64) Plan {
 	chance := rand.New(rand.NewPCG(seed, stream))
 	submits := make([]time.Duration, Gangs)

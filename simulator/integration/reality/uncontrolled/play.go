@@ -14,7 +14,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/rerun"
 )
 
-// scene returns the plan as the simulator plays it, with starts that take as long as was measured (cost.Settings.Startup).
+// scene returns the plan as the simulator plays it, with starts that take as long as was measured
+// (cost.Settings.Startup).
 func scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario, error) {
 	t := trace.Trace{Name: fmt.Sprintf("uncontrolled-%d", plan.Seed), Source: "synthetic", Synthetic: true}
 	for _, g := range plan.Gangs {
@@ -39,8 +40,8 @@ func scene(machines fleet.Fleet, plan Plan, startup Startup) (*scenario.Scenario
 	return s, nil
 }
 
-// Play returns the course of a plan in the simulator. It decides and binds at one instant; GPUs are counted from the instant of the binding, which follows
-// by Startup.Handover.
+// Play returns the course of a plan in the simulator. It decides and binds at one instant; GPUs are counted from the
+// instant of the binding, which follows by Startup.Handover.
 func Play(
 	ctx context.Context, player engine.Engine, machines fleet.Fleet, plan Plan, startup Startup,
 ) (Course, error) {
@@ -58,8 +59,8 @@ func Play(
 	return w.course, nil
 }
 
-// replays is the number of lists with Plan.Jitter that are played: with a deviation of 5 % from one to the other the mean is within 1 % of
-// that of all.
+// replays is the number of lists with Plan.Jitter that are played: with a deviation of 5 % from one to the other the
+// mean is within 1 % of that of all.
 const replays = 20
 
 // Predict returns the simulator's prediction for a plan: the figures of replays with Plan.Jitter.

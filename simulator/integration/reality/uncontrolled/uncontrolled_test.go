@@ -189,7 +189,8 @@ func TestFactor_LessThanHalfASecondIsNone(t *testing.T) {
 	}
 }
 
-// GPUs of a gang are counted from its binding: of 300 gangs that start in time each loses the hand-over, unless it starts or ends beyond the window.
+// GPUs of a gang are counted from its binding: of 300 gangs that start in time each loses the hand-over, unless it
+// starts or ends beyond the window.
 func TestPlay_CountsFromTheBinding(t *testing.T) {
 	plan := uncontrolled.Plan{Gangs: []rerun.Gang{{Name: "a", Members: 2, GPUs: 8, RunTime: 100 * time.Second}}}
 	at, late := played(t, player(t, schedulers.Direct), plan, uncontrolled.Startup{}),

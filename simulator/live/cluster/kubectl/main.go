@@ -1,5 +1,5 @@
-// Command kubectl is Kubernetes' own kubectl, for tests of what users do with it. It is a module of its own, so that its
-// dependencies stay out of Lockstep's.
+// Command kubectl is Kubernetes' own kubectl, for tests of what users do with it. It is a module of its own, so that
+// its dependencies stay out of Lockstep's.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Package kubelet answers in the place of the kubelets of fake nodes. A fake node runs no program, so the log of each of its containers is one line
-// that says so, with the pod's rank and node. kubectl logs and clients that follow a log see the end of the pod as they would on a real node.
+// Package kubelet answers in the place of the kubelets of fake nodes. A fake node runs no program, so the log of each
+// of its containers is one line that says so, with the pod's rank and node. kubectl logs and clients that follow a log
+// see the end of the pod as they would on a real node.
 package kubelet
 
 import (

@@ -1,4 +1,5 @@
-// Package relay forwards TCP connections on loopback, as a Service does, and can fall silent as a server that has stopped answering.
+// Package relay forwards TCP connections on loopback, as a Service does, and can fall silent as a server that has
+// stopped answering.
 package relay
 
 import (

@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with the plugins that a cluster's DNS has. It is a module of its own, because CoreDNS pins other releases of Kubernetes'
-// libraries.
+// Command coredns is CoreDNS with the plugins that a cluster's DNS has. It is a module of its own, because CoreDNS pins
+// other releases of Kubernetes' libraries.
 package main
 
 import (

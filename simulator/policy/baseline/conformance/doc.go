@@ -1,5 +1,5 @@
-// Package conformance asks Kueue itself where its topology-aware scheduling would put podsets, and writes questions and answers down. The
-// tests of package baseline hold our policy to them.
+// Package conformance asks Kueue itself where its topology-aware scheduling would put podsets, and writes questions and
+// answers down. The tests of package baseline hold our policy to them.
 //
 // The questions are put to Kueue's own snapshot of a ClusterQueue (pkg/cache/scheduler), in the way that its scheduler
 // asks it, with the default feature gates. The assignment passes through the encoding of the Workload's status, because

@@ -58,8 +58,8 @@ const (
 	hostname = "kubernetes.io/hostname"
 )
 
-// Draw makes so many trees with questions, without answers: about a third of them small, a third of any size, and a third tight, for
-// they ask for about as much as there is.
+// Draw makes so many trees with questions, without answers: about a third of them small, a third of any size, and a
+// third tight, for they ask for about as much as there is.
 func Draw(seed uint64, count int) Golden {
 	g := Golden{Seed: seed}
 	for i := range count {

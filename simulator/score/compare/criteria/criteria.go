@@ -1,6 +1,6 @@
-// Package criteria judges a scheduler by four figures in the order of their importance, contest by contest: goodput, the wait by GPU-hours,
-// the mean wait and the longest wait. Each is measured against the reference that does best, and a figure is missed if any reference beats
-// it by more than the criterion allows.
+// Package criteria judges a scheduler by four figures in the order of their importance, contest by contest: goodput,
+// the wait by GPU-hours, the mean wait and the longest wait. Each is measured against the reference that does best, and
+// a figure is missed if any reference beats it by more than the criterion allows.
 //
 //	for _, c := range criteria.All() {
 //		finding := c.Judge(table, roles)
@@ -68,8 +68,9 @@ const (
 	hour   = 3600
 	// percent turns fractions into per cent.
 	percent = 100
-	// greedyFactor and greedySlack (seconds) bound the mean wait above that of the best greedy rival: a scheduler that reserves places for
-	// large gangs makes small jobs wait for them, and half a minute is as long as a pod takes to start.
+	// greedyFactor and greedySlack (seconds) bound the mean wait above that of the best greedy rival: a scheduler that
+	// reserves places for large gangs makes small jobs wait for them, and half a minute is as long as a pod takes to
+	// start.
 	greedyFactor, greedySlack = 1.1, 30
 	// second and hundredth (of a percentage point of goodput) count as equal: less is not to be seen in any table.
 	second, hundredth = 1, 0.0001
@@ -111,9 +112,9 @@ func All() []Criterion {
 	}
 }
 
-// Asked reports whether a criterion compares the figure of a row with a scheduler's. The cells for which it does are the family of tests
-// of a verdict (see compare.Table.CorrectedFor): with those of figures and variants that no criterion asks about, a loss would count
-// as chance the sooner, the more columns a table has.
+// Asked reports whether a criterion compares the figure of a row with a scheduler's. The cells for which it does are
+// the family of tests of a verdict (see compare.Table.CorrectedFor): with those of figures and variants that no
+// criterion asks about, a loss would count as chance the sooner, the more columns a table has.
 func Asked(roles Roles) func(row, scheduler string) bool {
 	return func(row, scheduler string) bool {
 		return slices.ContainsFunc(All(), func(c Criterion) bool {
@@ -136,17 +137,19 @@ const (
 // Finding is a table's verdict about a criterion.
 type Finding struct {
 	Mark Mark
-	// Reference is the scheduler that is hardest to match. Ours and Theirs are the figures in the row's own unit, means of the seeds that both
-	// have played.
+	// Reference is the scheduler that is hardest to match. Ours and Theirs are the figures in the row's own unit, means
+	// of the seeds that both have played.
 	Reference    string
 	Ours, Theirs float64
 	// Pairs is the number of these seeds.
 	Pairs int
-	// Verdict is that of the reference's figure against ours: Better says that the difference is significant (after Corrected: by Holm).
+	// Verdict is that of the reference's figure against ours: Better says that the difference is significant (after
+	// Corrected: by Holm).
 	Verdict compare.Verdict
 }
 
-// Judge measures the first scheduler of a table. With several references the finding is about the one by whose figure ours is worst off.
+// Judge measures the first scheduler of a table. With several references the finding is about the one by whose figure
+// ours is worst off.
 func (c Criterion) Judge(t compare.Table, roles Roles) Finding {
 	at := slices.IndexFunc(t.Rows, func(r compare.Row) bool { return r.Name == c.Row })
 	if at < 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/compare/criteria"
 )
 
-// figures is a table with one row: the means of ours and of others, of one pair each, whose differences have these verdicts.
+// figures is a table with one row: the means of ours and of others, of one pair each, whose differences have these
+// verdicts.
 func figures(row string, schedulers []string, means []float64, verdicts ...compare.Verdict) compare.Table {
 	r := compare.Row{Name: row, Means: means}
 	for i, v := range verdicts {
@@ -120,8 +121,8 @@ func TestCriterion_Judge(t *testing.T) {
 	}
 }
 
-// A reference with fewer seeds is held against our figure of the same seeds: of seeds 1 and 2 ours is 10 and 30, and the reference
-// played the first alone, with 12.
+// A reference with fewer seeds is held against our figure of the same seeds: of seeds 1 and 2 ours is 10 and 30, and
+// the reference played the first alone, with 12.
 func TestCriterion_Judge_fewerSeeds(t *testing.T) {
 	table := compare.Table{Schedulers: []string{"lockstep", "kueue"}, Rows: []compare.Row{{
 		Name: "by_gpu_hours.wait_seconds_mean", Means: []float64{20, 12},
@@ -133,8 +134,8 @@ func TestCriterion_Judge_fewerSeeds(t *testing.T) {
 	}
 }
 
-// Whatever the figures: it is missed if and only if at least one reference alone has it missed, a worse figure of ours is never judged
-// better, and the order of the others decides nothing but which of equals is named.
+// Whatever the figures: it is missed if and only if at least one reference alone has it missed, a worse figure of ours
+// is never judged better, and the order of the others decides nothing but which of equals is named.
 func TestCriterion_Judge_properties(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 6))
 	names := []string{"lockstep", "kueue", "slurm", "random"}
