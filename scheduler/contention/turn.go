@@ -60,7 +60,7 @@ func (t *turn) wait(reason Wait) {
 // decide is one evaluation. In this order, the first that applies ends the turn: an earlier entity of a strict
 // discipline has a lease; an elastic gang starts with fewer members; the question is wrong; members that would join a
 // gang cost more than they win; there is a place that no lease refuses; units are evicted. An entity without a place
-// then gets a lease, or evicts the units that use it by rule 3b. It is evaluated once more if it no longer waits for
+// then gets a lease, or evicts the units that use it by basic rule 3b. It is evaluated once more if it no longer waits for
 // one domain.
 func (t *turn) decide() {
 	e := &t.s.Entity
