@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Row is a dialect as configuration says it: a mark by keys, and expressions (CEL) over the pod and the object that
-// describes the gang.
+// Row is a dialect as configuration says it: a mark by keys, and expressions (CEL) over the pod and the object that describes the gang.
 //
 //	name: volcano
 //	member: {annotations: [scheduling.k8s.io/group-name]}
@@ -27,13 +26,11 @@ type Row struct {
 	Name string `json:"name"`
 	// Member lists the keys of marks: the first that a pod has names its group.
 	Member Keys `json:"member"`
-	// Group is an expression of type string over a pod that has one of the keys: its group's name. The default is the
-	// key's value; empty is no gang.
+	// Group is an expression of type string over a pod that has one of the keys: its group's name. The default is the key's value; empty is no gang.
 	Group string `json:"group,omitempty"`
 	// Object describes the gang. Without one the expressions have the pod alone.
 	Object *Object `json:"object,omitempty"`
-	// Minimum is an expression of type int, at least 1: members that start together. Variables: pod, object if there is
-	// one.
+	// Minimum is an expression of type int, at least 1: members that start together. Variables: pod, object if there is one.
 	Minimum string `json:"minimum"`
 	// Rank is an expression of type int over pod, from 0: its place in the gang. Where it fails, the pod has no rank.
 	Rank string `json:"rank,omitempty"`
@@ -43,9 +40,8 @@ type Row struct {
 	// members again (restarted), or does nothing (gone). The default is replaced for pods that a controller owns, and
 	// gone for others. With gone, nothing evicts the gang's members.
 	OnLoss Loss `json:"onLoss,omitempty"`
-	// Status are expressions over gang by the fields of the object's status that they stand for: gang.minimum,
-	// scheduled, running, succeeded, failed, and phase (Pending, Scheduling, Running, Finished or Failed). One that
-	// fails writes nothing. It needs an object.
+	// Status are expressions over gang by the fields of the object's status that they stand for: gang.minimum, scheduled, running, succeeded, failed, and
+	// phase (Pending, Scheduling, Running, Finished or Failed). One that fails writes nothing. It needs an object.
 	Status map[string]string `json:"status,omitempty"`
 }
 

@@ -37,21 +37,18 @@ type Dialect struct {
 	Row *Row
 	// Group returns the name of a pod's group; empty for a pod that the dialect does not mark.
 	Group func(pod *corev1.Pod) string
-	// Source returns the object that describes a pod's group, in the pod's namespace. Nil if pods describe it
-	// themselves.
+	// Source returns the object that describes a pod's group, in the pod's namespace. Nil if pods describe it themselves.
 	Source func(pod *corev1.Pod) Source
 	// Minimum returns the number of members that start together, at least 1. object, the source's content, may be nil.
 	Minimum func(pod *corev1.Pod, object map[string]any) (int, error)
 	// Rank returns a pod's place in its gang, from 0. Nil if the indices of Jobs and JobSets say it.
 	Rank func(pod *corev1.Pod) (int, bool)
-	// Wishes returns annotations that stand for the gang's wishes in fields or annotations of the dialect; nil for
-	// none.
+	// Wishes returns annotations that stand for the gang's wishes in fields or annotations of the dialect; nil for none.
 	Wishes func(pod *corev1.Pod, object map[string]any) map[string]string
 	// Loss describes the owner of a pod after its loss: of a gang whose owner creates nothing again, the scheduler
 	// evicts no member. Pods and Jobs show the scheduler whether a lost member returns.
 	Loss func(pod *corev1.Pod) Loss
-	// Status returns the fields of the source's status that say where the gang stands. Nil for a dialect whose source
-	// says nothing of it.
+	// Status returns the fields of the source's status that say where the gang stands. Nil for a dialect whose source says nothing of it.
 	Status func(gang Standing) map[string]any
 }
 
@@ -73,8 +70,7 @@ type Mark struct {
 // Table is an ordered list of dialects: of those that mark a pod, the first counts.
 type Table []Dialect
 
-// Builtin returns the dialects that need no configuration: of explicit marks, then of owners. Configured ones lie
-// between.
+// Builtin returns the dialects that need no configuration: of explicit marks, then of owners. Configured ones lie between.
 func Builtin() (explicit, owners Table) {
 	return Table{schedulerPlugins(), kueue(), leaderWorkerSet()}, Table{jobSet(), job()}
 }

@@ -21,8 +21,8 @@ type Group struct {
 // maxMembers is more than any gang has, and fits into the field of a PodGroup.
 const maxMembers = 1 << 24
 
-// Wishes returns the keys that Group.Wishes may have: the annotations that users may write about their own gangs. All
-// others of lockstep.dev are facts that Lockstep's controllers state.
+// Wishes returns the keys that Group.Wishes may have: the annotations that users may write about their own gangs. All others of lockstep.dev are facts
+// that Lockstep's controllers state.
 func Wishes() []string {
 	return []string{
 		topology.AnnotationRequiredTopology, topology.AnnotationPreferredTopology,
@@ -35,8 +35,8 @@ func Wishes() []string {
 	}
 }
 
-// Describe returns the group of a marked pod. object is the content of the mark's source, nil for a mark without one.
-// Wishes of the object win over those of the pod.
+// Describe returns the group of a marked pod. object is the content of the mark's source, nil for a mark without one. Wishes of the object win
+// over those of the pod.
 func (m Mark) Describe(pod *corev1.Pod, object map[string]any) (Group, error) {
 	minimum, err := m.Dialect.Minimum(pod, object)
 	if err != nil {

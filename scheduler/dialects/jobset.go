@@ -11,8 +11,7 @@ import (
 // gang is the annotation by which pods say whether they are a gang.
 const gang = "lockstep.dev/gang"
 
-// jobSet is the dialect of JobSets: all pods of one are a gang, unless they say otherwise, or a TrainJob's controller
-// decides about their gang.
+// jobSet is the dialect of JobSets: all pods of one are a gang, unless they say otherwise, or a TrainJob's controller decides about their gang.
 func jobSet() Dialect {
 	const name, trainJobStep = "jobset.sigs.k8s.io/jobset-name", "trainer.kubeflow.org/trainjob-ancestor-step"
 	return Dialect{
@@ -38,8 +37,7 @@ func jobSet() Dialect {
 	}
 }
 
-// first counts the pods of the replicated jobs that a JobSet starts at once: those of later ones are not created
-// before.
+// first counts the pods of the replicated jobs that a JobSet starts at once: those of later ones are not created before.
 func first(jobSet map[string]any) int {
 	jobs, _, _ := unstructured.NestedSlice(jobSet, "spec", "replicatedJobs")
 	order, _, _ := unstructured.NestedString(jobSet, "spec", "startupPolicy", "startupPolicyOrder")

@@ -2,8 +2,7 @@ package dialects
 
 import corev1 "k8s.io/api/core/v1"
 
-// kueue is the dialect of Kueue's groups of plain pods, which SkyPilot and others write. Pods stay gated until Kueue
-// has admitted all of them.
+// kueue is the dialect of Kueue's groups of plain pods, which SkyPilot and others write. Pods stay gated until Kueue has admitted all of them.
 func kueue() Dialect {
 	const name = "kueue.x-k8s.io/pod-group-name"
 	// Newer releases write a name that is too long for a label into an annotation.

@@ -12,8 +12,7 @@ import (
 // native is the name of the dialect of Kubernetes' own groups, in which PodGroups have the group's own name.
 const native = "native"
 
-// NativeVersions are the versions of Kubernetes' own PodGroups that the dialect reads, the preferred first: Kubernetes
-// 1.36 serves v1alpha2.
+// NativeVersions are the versions of Kubernetes' own PodGroups that the dialect reads, the preferred first: Kubernetes 1.36 serves v1alpha2.
 func NativeVersions() []string { return []string{"v1beta1", "v1alpha2"} }
 
 // Native is the dialect of Kubernetes' own PodGroups of a version, for a scheduler that stores gangs in custom

@@ -41,8 +41,7 @@ func (k Keys) first(pod *corev1.Pod) (value, key string) {
 	return "", ""
 }
 
-// rank returns a function that reads a pod's place in its gang from the first of some labels or annotations that the
-// pod has.
+// rank returns a function that reads a pod's place in its gang from the first of some labels or annotations that the pod has.
 func rank(keys ...string) func(*corev1.Pod) (int, bool) {
 	return func(pod *corev1.Pod) (int, bool) {
 		for _, key := range keys {

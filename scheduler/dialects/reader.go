@@ -17,8 +17,8 @@ type Reader struct {
 	aliases    map[string]string
 }
 
-// NewReader returns a reader of a table for the pods of schedulers of these names, at least one. aliases has further
-// names, each with the one of them that it stands for.
+// NewReader returns a reader of a table for the pods of schedulers of these names, at least one. aliases has further names, each with the one of them
+// that it stands for.
 func NewReader(table Table, schedulers []string, aliases map[string]string) *Reader {
 	return &Reader{table, slices.Clone(schedulers), maps.Clone(aliases)}
 }

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// schedulerPlugins is the dialect of the coscheduling plugin of sigs.k8s.io/scheduler-plugins. Kubeflow Trainer, MPI
-// operator, training-operator, KubeRay and Spark operator write it, each with ranks of its own.
+// schedulerPlugins is the dialect of the coscheduling plugin of sigs.k8s.io/scheduler-plugins. Kubeflow Trainer, MPI operator, training-operator, KubeRay and
+// Spark operator write it, each with ranks of its own.
 func schedulerPlugins() Dialect {
 	const member, kubeflow = "scheduling.x-k8s.io/pod-group", "training.kubeflow.org/"
 	return Dialect{

@@ -29,8 +29,7 @@ const (
 type Standing struct {
 	// Minimum counts the members that start together.
 	Minimum int
-	// Scheduled members have nodes, or had: Running, Succeeded and Failed ones are among them. Active ones have not
-	// ended.
+	// Scheduled members have nodes, or had: Running, Succeeded and Failed ones are among them. Active ones have not ended.
 	Scheduled, Running, Succeeded, Failed, Active int
 	// Owners are the owners of the first member, as NAMESPACE/NAME, separated by commas.
 	Owners string

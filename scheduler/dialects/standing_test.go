@@ -88,8 +88,7 @@ func TestDialect_Changes(t *testing.T) {
 	}
 }
 
-// A status of a row needs an object, fields and expressions that can be read; one whose expression fails writes
-// nothing.
+// A status of a row needs an object, fields and expressions that can be read; one whose expression fails writes nothing.
 func TestConfigured_Status(t *testing.T) {
 	const row = "{name: a, member: {labels: [a]}, minimum: '1', object: {resource: things.v1.example.com}, status: "
 	for status, valid := range map[string]bool{

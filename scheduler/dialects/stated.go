@@ -11,8 +11,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 )
 
-// PodGroups of marks state by annotations how the scheduler read them: explanations and snapshots read the same marks
-// without its configuration.
+// PodGroups of marks state by annotations how the scheduler read them: explanations and snapshots read the same marks without its configuration.
 const (
 	// AnnotationDialect names the dialect.
 	AnnotationDialect = "lockstep.dev/dialect"

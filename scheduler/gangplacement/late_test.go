@@ -66,6 +66,26 @@ func TestLateMembers_LauncherPlaceIsReserved(t *testing.T) {
 	}
 }
 
+// A launcher that never arrives holds its place against gangs of its own priority, and not against one that could have
+// its gang evicted: members that are not there must not hold nodes for an hour against all others.
+func TestLateMembers_LauncherPlaceYieldsToPriority(t *testing.T) {
+	t.Parallel()
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+	group, workers := schedulertest.Gang("mpi", 3, "clique")
+	group.Annotations[topology.AnnotationLateMembers], _ = launcher(t, "mpi")
+	c.Create(t, group, workers)
+	c.WaitBound(t, workers)
+	peer, waits := schedulertest.Gang("peer", 1, "clique")
+	c.Create(t, peer, waits)
+	c.WaitRejected(t, "peer")
+	urgent, members := schedulertest.Gang("urgent", 1, "clique")
+	schedulertest.SetPriority(urgent, members, 10)
+	c.Create(t, urgent, members)
+	c.WaitBound(t, members)
+	c.WaitBound(t, workers) // none of them was evicted
+	c.ExpectUnbound(t, waits)
+}
+
 // Four workers take all of the clique. Without a place for the launcher, for which they would wait, they do not start.
 func TestLateMembers_GangWaitsForLauncherPlace(t *testing.T) {
 	t.Parallel()

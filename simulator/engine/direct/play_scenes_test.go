@@ -28,15 +28,16 @@ import (
 // unsaid names the scenes that a trace cannot express, each with the inexpressible part.
 func unsaid() map[string]string {
 	return map[string]string{
-		"09_move.txt":             "hold: moves are the scheduler's, of gangs that run",
-		"10_rank_exits.txt":       "hold: jobs of a trace lose all members or none",
-		"42_crash_in_a_place.txt": "hold: jobs of a trace lose no members",
-		"43_outranked.txt":        "hold: jobs of a trace lose no members",
-		"44_unearned.txt":         "hold: jobs of a trace lose no members",
-		"59_sweep_lost_rank.txt":  "finish: jobs of a trace end by themselves only",
-		"11_stuck_start.txt":      "stall: members of a trace's jobs start at once",
-		"19_late_member.txt":      "hold: all members of a trace's jobs are there at their submission",
-		"62_fail_over.txt":        "fail-over: a trace is replayed by one scheduler",
+		"09_move.txt":                  "hold: moves are the scheduler's, of gangs that run",
+		"10_rank_exits.txt":            "hold: jobs of a trace lose all members or none",
+		"42_crash_in_a_place.txt":      "hold: jobs of a trace lose no members",
+		"43_outranked.txt":             "hold: jobs of a trace lose no members",
+		"44_unearned.txt":              "hold: jobs of a trace lose no members",
+		"59_sweep_lost_rank.txt":       "finish: jobs of a trace end by themselves only",
+		"11_stuck_start.txt":           "stall: members of a trace's jobs start at once",
+		"19_late_member.txt":           "hold: all members of a trace's jobs are there at their submission",
+		"63_late_member_outranked.txt": "hold: all members of a trace's jobs are there at their submission",
+		"62_fail_over.txt":             "fail-over: a trace is replayed by one scheduler",
 	}
 }
 

@@ -48,6 +48,8 @@ func unplayed() map[string]string {
 			"TestIncompleteGangs_EvictedAfterGrace",
 		"19_late_member.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
 			"TestLateMembers_LauncherPlaceIsReserved",
+		"63_late_member_outranked.txt": "hold: all members of a scenario's jobs arrive with it; scheduler/gangplacement " +
+			"TestLateMembers_LauncherPlaceYieldsToPriority",
 		"62_fail_over.txt": "fail-over: a scenario is played by one scheduler; scheduler/waiting TestFailover_ReservedPlaceSurvives, " +
 			"and the stored evictions in scheduler/contention TestMachine_SurvivesFailOver",
 	}
