@@ -123,7 +123,8 @@ func (t *turn) misses(node int) bool {
 	return away
 }
 
-// evict has units evicted, and remembers and returns that for entities with a price. The units count as leaving from
+// evict has units evicted, and remembers and returns that if the policy has a price, also if this entity has none: only
+// Terms.MaxPerDay reads it. The units count as leaving from
 // then on, so that others may fit beside the leases there that did not before.
 func (t *turn) evict(p Preempted) evicted {
 	p.Victims = t.withParts(p.Victims)

@@ -15,7 +15,8 @@ import (
 type Evictions struct {
 	// At holds their instants in seconds, ascending.
 	At []int64
-	// Accelerators is the most that the unit held at one of them: a larger unit of the same name is another one.
+	// Accelerators is the most that the unit held at one of them: a larger unit of the same name is another one. A gang
+	// that may start with fewer members asks for more than that when it waits again.
 	Accelerators int64
 }
 

@@ -36,6 +36,7 @@ func (m *Machine) State() State {
 // Restore gives a new machine the state of another one, before or after the waiting entities are added: leases retain
 // their place, their instant and their budget. A lease whose owner does not return within the grace expires. An owner
 // that has got a lease since retains that one, with the budget of the former. The next snapshot translates the places.
+// No order depends on the state: one that did would have to be applied here to the entities that wait already.
 func (m *Machine) Restore(s State, now int64) {
 	m.advance(now)
 	for at, amount := range s.Idled {

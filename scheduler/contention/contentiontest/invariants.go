@@ -227,7 +227,7 @@ func (p *Player) checkSweep(j *job) {
 func (p *Player) checkHeld(j *job) {
 	if now, _ := p.machine.OrderOf(contention.ID(j.Name)); now.Compare(j.order()) != 0 {
 		p.fail(
-			"%s has the order %+v, and %+v before: what it is made of is lost by a fail-over",
+			"the machine gives %s the order %+v, and the player computes %+v: a part of it is missing, or lost by a fail-over",
 			j.Name,
 			now,
 			j.order(),

@@ -70,7 +70,10 @@ func TestEngine_PlaysScenes(t *testing.T) {
 		reason, listed := reasons[filepath.Base(path)]
 		if what := wordless(script.Scene); listed || what != "" {
 			if before, _, _ := strings.Cut(reason, ":"); before != what {
-				t.Errorf("a trace has no words for %q; unsaid says %q", what, reason)
+				t.Errorf(
+					"the scene has %q, which a trace cannot express, and its row in unsaid is %q: want one like \"%s: why\"",
+					what, reason, what,
+				)
 			}
 			return
 		}

@@ -91,7 +91,10 @@ func TestEngines_PlayScenes(t *testing.T) {
 		what, reason := inexpressible(script.Scene), left[name]
 		delete(left, name)
 		if before, _, _ := strings.Cut(reason, ":"); before != what {
-			t.Errorf("a scenario cannot express %q; unplayed says %q", what, reason)
+			t.Errorf(
+				"the scene has %q, which a scenario cannot express, and its row in unplayed is %q: want one like \"%s: why; test\"",
+				what, reason, what,
+			)
 		}
 		if what != "" {
 			return
