@@ -29,7 +29,7 @@ BINARIES := ./simulator/cmd/lockstep ./scheduler/cmd/lockstep-scheduler ./contro
 # nothing beside it.
 RACE_PACKAGES := ./topology/... ./controller/... ./manifests/... \
 	./simulator/inputs/badinput/... ./simulator/inputs/yamlfile/... ./simulator/inputs/fleet/... ./simulator/inputs/workload/... \
-	./simulator/live/outcome/... ./simulator/live/session/... ./simulator/bench/rush/... ./simulator/inputs/capture/... \
+	./simulator/live/summary/... ./simulator/live/liverun/... ./simulator/bench/loadtest/... ./simulator/inputs/capture/... \
 	./simulator/policy/baseline/... ./simulator/engine/clock/... ./simulator/score/compare/... ./simulator/score/measure/... \
 	./simulator/score/progress/... ./simulator/score/results/... ./simulator/inputs/scenario/... ./simulator/inputs/trace/... ./simulator/engine/direct/... \
 	./scheduler/gangqueue/... ./scheduler/gangpermit/... ./scheduler/gangpreemption/... \

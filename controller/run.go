@@ -34,7 +34,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
@@ -84,9 +84,9 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		return err
 	}
 	options = found.options
-	metrics := instruments.New(registry)
-	metrics.ClusterMode.WithLabelValues(string(found.offer.Mode)).Set(1)
-	rivals := newRivals(found.clients, options, clock.RealClock{}, metrics.Rival)
+	measured := metrics.New(registry)
+	measured.ClusterMode.WithLabelValues(string(found.offer.Mode)).Set(1)
+	rivals := newRivals(found.clients, options, clock.RealClock{}, measured.Rival)
 	mgr, keeper, err := newManager(restConfig, found, rivals)
 	if err != nil {
 		return err
@@ -125,20 +125,20 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	//nolint:staticcheck // Events of the newer API have no firstTimestamp, and Kubeflow's SDK drops those
 	recorder := mgr.GetEventRecorderFor("lockstep-controller")
 	reconciler := &trainjob.Reconciler{
-		Client:      mgr.GetClient(),
-		Live:        mgr.GetAPIReader(),
-		Resolver:    resolver,
-		Recorder:    recorder,
-		Clock:       clock.RealClock{},
-		Instruments: metrics,
-		Options:     planning,
-		Class:       handled,
-		Nodes:       nodes,
-		Levels:      levels,
-		Kinds:       kinds,
-		Authority:   reports.authority,
+		Client:    mgr.GetClient(),
+		Live:      mgr.GetAPIReader(),
+		Resolver:  resolver,
+		Recorder:  recorder,
+		Clock:     clock.RealClock{},
+		Metrics:   measured,
+		Options:   planning,
+		Class:     handled,
+		Nodes:     nodes,
+		Levels:    levels,
+		Kinds:     kinds,
+		Authority: reports.authority,
 	}
-	census := instruments.NewCensus(trainjob.Census(ctx, mgr.GetClient(), handled, mgr.Elected()))
+	census := metrics.NewCensus(trainjob.Census(ctx, mgr.GetClient(), handled, mgr.Elected()))
 	if err = registry.Register(census); err != nil {
 		return fmt.Errorf("registering the census of TrainJobs: %w", err)
 	}

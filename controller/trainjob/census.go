@@ -10,7 +10,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/class"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 )
 
 // patience is the time for which a scrape waits for a cache that is being filled.
@@ -20,8 +20,8 @@ const patience = time.Second
 // wait would count the same jobs again. elected is closed when it is.
 func Census(
 	ctx context.Context, cache client.Reader, handled class.Class, elected <-chan struct{},
-) func() map[instruments.Population]int {
-	return func() map[instruments.Population]int {
+) func() map[metrics.Population]int {
+	return func() map[metrics.Population]int {
 		select {
 		case <-elected:
 		default:
@@ -40,11 +40,11 @@ func Census(
 }
 
 // Populations counts the jobs of a class.
-func Populations(handled class.Class, jobs []trainerv1alpha1.TrainJob) map[instruments.Population]int {
-	counts := map[instruments.Population]int{}
+func Populations(handled class.Class, jobs []trainerv1alpha1.TrainJob) map[metrics.Population]int {
+	counts := map[metrics.Population]int{}
 	for i := range jobs {
 		if job := &jobs[i]; handled.Handles(job) {
-			counts[instruments.Population{Namespace: job.Namespace, Runtime: runtimeLabel(job), State: stateOf(job)}]++
+			counts[metrics.Population{Namespace: job.Namespace, Runtime: runtimeLabel(job), State: stateOf(job)}]++
 		}
 	}
 	return counts
@@ -53,16 +53,16 @@ func Populations(handled class.Class, jobs []trainerv1alpha1.TrainJob) map[instr
 func stateOf(job *trainerv1alpha1.TrainJob) string {
 	switch {
 	case meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobComplete):
-		return instruments.StateComplete
+		return metrics.StateComplete
 	case meta.IsStatusConditionTrue(job.Status.Conditions, trainerv1alpha1.TrainJobFailed):
-		return instruments.StateFailed
+		return metrics.StateFailed
 	case suspended(job):
-		return instruments.StateSuspended
+		return metrics.StateSuspended
 	}
 	for _, part := range job.Status.JobsStatus {
 		if part.Ready != nil && *part.Ready > 0 {
-			return instruments.StateRunning
+			return metrics.StateRunning
 		}
 	}
-	return instruments.StatePending
+	return metrics.StatePending
 }

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -12,12 +12,12 @@ import (
 // timed measures a phase until the returned function is called.
 func (r *Reconciler) timed(phase string) (done func()) {
 	start := r.Clock.Now()
-	return func() { r.Instruments.Passed(phase, r.Clock.Since(start)) }
+	return func() { r.Metrics.Passed(phase, r.Clock.Since(start)) }
 }
 
 // counted returns the labels under which a job is counted.
-func counted(job *trainerv1alpha1.TrainJob, framework string) instruments.Job {
-	return instruments.Job{Namespace: job.Namespace, Runtime: runtimeLabel(job), Framework: framework}
+func counted(job *trainerv1alpha1.TrainJob, framework string) metrics.Job {
+	return metrics.Job{Namespace: job.Namespace, Runtime: runtimeLabel(job), Framework: framework}
 }
 
 // runtimeLabel is a job's runtime in metrics: the name of a ClusterTrainingRuntime, which an administrator gave, or
@@ -44,23 +44,23 @@ func (r *Reconciler) count(old, next *trainerv1alpha1.TrainJob, framework string
 	)
 	switch {
 	case !was && is:
-		r.Instruments.Suspended(job)
+		r.Metrics.Suspended(job)
 	case was && !is:
-		r.Instruments.Resumed(job)
+		r.Metrics.Resumed(job)
 	}
 	end := next.Ending()
 	if end == nil || old.Ended() {
 		return
 	}
-	lasted := instruments.Span{
+	lasted := metrics.Span{
 		Total: end.LastTransitionTime.Sub(
 			next.CreationTimestamp.Time,
 		),
 		Running: end.LastTransitionTime.Sub(plan.ActiveSince(next)),
 	}
 	if end.Type == trainerv1alpha1.TrainJobComplete {
-		r.Instruments.Completed(job, lasted)
+		r.Metrics.Completed(job, lasted)
 	} else {
-		r.Instruments.Failed(job, end.Reason, lasted)
+		r.Metrics.Failed(job, end.Reason, lasted)
 	}
 }

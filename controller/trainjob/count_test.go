@@ -13,7 +13,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/class"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
@@ -168,7 +168,7 @@ func TestReconcile_StaleCacheOverwritesNothing(t *testing.T) {
 		t.Errorf("event %q", event)
 	}
 	w.wantCounted("stale", map[string]float64{})
-	if w.count("torch", instruments.ResultStale) != 1 {
+	if w.count("torch", metrics.ResultStale) != 1 {
 		t.Error("not counted as stale")
 	}
 }
@@ -194,13 +194,13 @@ func TestPopulations(t *testing.T) {
 		*trainJob(ready(1), condition(trainerv1alpha1.TrainJobComplete)),
 		*trainJob(suspend(true), condition(trainerv1alpha1.TrainJobFailed)),
 	})
-	of := func(runtime, state string) instruments.Population {
-		return instruments.Population{Namespace: namespace, Runtime: runtime, State: state}
+	of := func(runtime, state string) metrics.Population {
+		return metrics.Population{Namespace: namespace, Runtime: runtime, State: state}
 	}
-	want := map[instruments.Population]int{
-		of("torch", instruments.StatePending): 2, of("torch", instruments.StateRunning): 1,
-		of("torch", instruments.StateSuspended): 1, of("TrainingRuntime", instruments.StatePending): 1,
-		of("torch", instruments.StateComplete): 1, of("torch", instruments.StateFailed): 1,
+	want := map[metrics.Population]int{
+		of("torch", metrics.StatePending): 2, of("torch", metrics.StateRunning): 1,
+		of("torch", metrics.StateSuspended): 1, of("TrainingRuntime", metrics.StatePending): 1,
+		of("torch", metrics.StateComplete): 1, of("torch", metrics.StateFailed): 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("populations (-want +got):\n%s", diff)

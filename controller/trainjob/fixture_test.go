@@ -30,7 +30,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
@@ -164,13 +164,13 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 			},
 		}).Build()
 	w.Reconciler = &trainjob.Reconciler{
-		Client:      cluster,
-		Live:        cluster,
-		Resolver:    resolve.New(cluster, cluster, system),
-		Recorder:    w.recorder,
-		Clock:       w.clock,
-		Instruments: instruments.New(w.registry),
-		Options:     options,
+		Client:   cluster,
+		Live:     cluster,
+		Resolver: resolve.New(cluster, cluster, system),
+		Recorder: w.recorder,
+		Clock:    w.clock,
+		Metrics:  metrics.New(w.registry),
+		Options:  options,
 	}
 	return w
 }
@@ -194,7 +194,7 @@ func (w *world) restart() {
 	w.registry = prometheus.NewRegistry()
 	w.Reconciler = &trainjob.Reconciler{
 		Client: w.Client, Live: w.Live, Resolver: resolve.New(w.Client, w.Live, system), Recorder: w.recorder,
-		Clock: w.clock, Instruments: instruments.New(w.registry), Options: w.Options, Authority: w.Authority,
+		Clock: w.clock, Metrics: metrics.New(w.registry), Options: w.Options, Authority: w.Authority,
 	}
 }
 

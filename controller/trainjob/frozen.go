@@ -17,7 +17,7 @@ import (
 
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -60,7 +60,7 @@ func jobOf(state *statev1alpha1.FrozenTrainJob) types.NamespacedName {
 func (r *Reconciler) plan(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) (frozenPlan, error) {
-	defer r.timed(instruments.PhasePlan)()
+	defer r.timed(metrics.PhasePlan)()
 	made, err := r.render(ctx, job, jobSet)
 	if err != nil {
 		return frozenPlan{}, err
@@ -143,7 +143,7 @@ func (r *Reconciler) freeze(
 	}
 	r.publish(ctx, job, state)
 	if !found.Adopted {
-		r.Instruments.Created(job.UID, counted(job, planned.Framework))
+		r.Metrics.Created(job.UID, counted(job, planned.Framework))
 	}
 	return state, nil
 }

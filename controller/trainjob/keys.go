@@ -13,8 +13,8 @@ import (
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lockstep-project/lockstep/controller/curve"
 	"github.com/lockstep-project/lockstep/controller/framework"
+	"github.com/lockstep-project/lockstep/controller/zmqcert"
 )
 
 // errSecretKind indicates a plan that wants a Secret of an unknown kind.
@@ -33,7 +33,7 @@ func newSecret(kind framework.SecretKind, job string) (*corev1.Secret, error) {
 		secret.Type = corev1.SecretTypeSSHAuth
 		secret.Data = map[string][]byte{corev1.SSHAuthPrivateKey: private, framework.SSHPublicKey: public}
 	case framework.CURVECertificate:
-		certificate, err := curve.Certificate(job, rand.Reader)
+		certificate, err := zmqcert.Certificate(job, rand.Reader)
 		if err != nil {
 			return nil, fmt.Errorf("making a CURVE certificate: %w", err)
 		}

@@ -18,7 +18,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/class"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/nodefit"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/podsecurity"
@@ -28,7 +28,7 @@ import (
 
 // Reconciler renders TrainJobs into JobSets and their other objects, and writes their status. The zero values of Class,
 // Nodes, Levels, Kinds and Authority are usable; a reconciler that only previews a take-over (see Adopt) needs neither
-// Recorder nor Instruments.
+// Recorder nor Metrics.
 type Reconciler struct {
 	// Client reads from a cache and writes.
 	Client client.Client
@@ -41,8 +41,8 @@ type Reconciler struct {
 	Recorder record.EventRecorder
 	// Clock is the time source of deadlines.
 	Clock clock.PassiveClock
-	// Instruments are the controller's metrics.
-	Instruments *instruments.Controller
+	// Metrics are the controller's metrics.
+	Metrics *metrics.Controller
 	// Options are handed to the planner.
 	Options plan.Options
 	// Class are the jobs for which this controller is responsible.
@@ -98,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	began := r.Clock.Now()
 	jobSet, err := r.jobSet(ctx, &job)
-	done := outcome{framework: instruments.Unknown, err: err}
+	done := outcome{framework: metrics.Unknown, err: err}
 	if err == nil && !job.Ended() {
 		done = r.planAndApply(ctx, &job, jobSet)
 	}
@@ -128,7 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 	// After a failure the objects that the next attempt needs stay, unless no pod can start meanwhile.
 	if done.err == nil || next.Ended() || jobSet != nil && isTrue(jobSet.Spec.Suspend) {
-		stop := r.timed(instruments.PhaseRelease)
+		stop := r.timed(metrics.PhaseRelease)
 		cleanUpAfter, err := r.cleanUp(ctx, next, jobSet)
 		stop()
 		done.err = errors.Join(done.err, err)
@@ -153,7 +153,7 @@ func (r *Reconciler) cleanUp(
 func (r *Reconciler) planAndApply(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, jobSet *jobsetv1alpha2.JobSet,
 ) outcome {
-	done := outcome{framework: instruments.Unknown}
+	done := outcome{framework: metrics.Unknown}
 	if suspended(job) && runs(jobSet) {
 		// By itself: JobSet's webhook refuses a suspension together with another template, and the pods would run on.
 		if jobSet, done.err = r.stop(ctx, jobSet); done.err != nil {
@@ -196,7 +196,7 @@ func (r *Reconciler) planAndApply(
 func (r *Reconciler) applyTimed(
 	ctx context.Context, job *trainerv1alpha1.TrainJob, planned frozenPlan, jobSet *jobsetv1alpha2.JobSet,
 ) (waiting bool, err error) {
-	defer r.timed(instruments.PhaseApply)()
+	defer r.timed(metrics.PhaseApply)()
 	if err = r.dropTTL(ctx, jobSet); err != nil {
 		return false, err
 	}
@@ -205,7 +205,7 @@ func (r *Reconciler) applyTimed(
 	}
 	waiting, err = r.apply(ctx, job, planned, jobSet)
 	if err == nil && !waiting && jobSet == nil {
-		r.Instruments.JobSetMade(job.UID, counted(job, planned.Framework), r.Clock.Since(job.CreationTimestamp.Time))
+		r.Metrics.JobSetMade(job.UID, counted(job, planned.Framework), r.Clock.Since(job.CreationTimestamp.Time))
 	}
 	return waiting, err
 }
@@ -214,7 +214,7 @@ func (r *Reconciler) applyTimed(
 // counted: the reconciliation that sees its current state does both.
 func (r *Reconciler) skipStale(ctx context.Context, job *trainerv1alpha1.TrainJob, done outcome) ctrl.Result {
 	klog.FromContext(ctx).V(2).Info("Skipped a TrainJob that changed after it was read", "trainJob", klog.KObj(job))
-	r.Instruments.Reconciled(done.framework, instruments.ResultStale, r.Clock.Since(done.began))
+	r.Metrics.Reconciled(done.framework, metrics.ResultStale, r.Clock.Since(done.began))
 	return ctrl.Result{RequeueAfter: waitForCache}
 }
 
@@ -224,7 +224,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, old, next *trainerv1alpha1
 	if equality.Semantic.DeepEqual(old.Status, next.Status) {
 		return nil
 	}
-	defer r.timed(instruments.PhaseStatus)()
+	defer r.timed(metrics.PhaseStatus)()
 	seen := client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, next, seen); err != nil {
 		return fmt.Errorf("writing the status of TrainJob %s: %w", client.ObjectKeyFromObject(old), err)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/topology"
 )
@@ -37,7 +37,7 @@ func TestReconcile_GroupsExistBeforePods(t *testing.T) {
 	if got := w.job().Status.Conditions; len(got) != 0 {
 		t.Errorf("a fresh job has conditions %v, want none", got)
 	}
-	if got := w.count("torch", instruments.ResultOK); got != 1 {
+	if got := w.count("torch", metrics.ResultOK); got != 1 {
 		t.Errorf("%v reconciliations of torch counted as ok, want 1", got)
 	}
 }

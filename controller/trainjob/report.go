@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 )
@@ -46,7 +46,7 @@ func (r *Reconciler) report(
 	job *trainerv1alpha1.TrainJob, done outcome, requeueAfter time.Duration,
 ) (ctrl.Result, error) {
 	result := resultOf(done)
-	r.Instruments.Reconciled(done.framework, result, r.Clock.Since(done.began))
+	r.Metrics.Reconciled(done.framework, result, r.Clock.Since(done.began))
 	switch {
 	case done.unfit != "" && done.awaits != "":
 		return ctrl.Result{RequeueAfter: earlierDelay(requeueAfter, waitForNodes)}, nil
@@ -59,9 +59,9 @@ func (r *Reconciler) report(
 	r.Recorder.Eventf(job, corev1.EventTypeWarning, reasonFailed,
 		"TrainJob resources reconciliation failed: %s", note)
 	switch {
-	case result == instruments.ResultMissingRuntime: // the watch requeues it when the runtime appears
+	case result == metrics.ResultMissingRuntime: // the watch requeues it when the runtime appears
 		return ctrl.Result{RequeueAfter: earlierDelay(requeueAfter, waitForRuntime)}, nil
-	case result != instruments.ResultRefused:
+	case result != metrics.ResultRefused:
 		return ctrl.Result{}, done.err
 	case requeueAfter > 0: // a job that cannot be rendered misses its deadline like any other
 		return ctrl.Result{RequeueAfter: requeueAfter}, nil
@@ -96,14 +96,14 @@ func resultOf(done outcome) string {
 	var refusal *plan.RefusalError
 	switch {
 	case done.awaits != "":
-		return instruments.ResultWaiting
+		return metrics.ResultWaiting
 	case done.err == nil:
-		return instruments.ResultOK
+		return metrics.ResultOK
 	case errors.Is(done.err, resolve.ErrMissing):
-		return instruments.ResultMissingRuntime
+		return metrics.ResultMissingRuntime
 	case errors.As(done.err, &refusal), errors.Is(done.err, resolve.ErrUnknown), IsTooLarge(done.err):
-		return instruments.ResultRefused
+		return metrics.ResultRefused
 	default:
-		return instruments.ResultError
+		return metrics.ResultError
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 )
 
 func TestRuntimeRef_MissingRuntime(t *testing.T) {
@@ -33,7 +33,7 @@ func TestRuntimeRef_MissingRuntime(t *testing.T) {
 				!strings.Contains(event, "torch") {
 				t.Errorf("event %q, want one that names the runtime", event)
 			}
-			if got := w.count("unknown", instruments.ResultMissingRuntime); got != 1 {
+			if got := w.count("unknown", metrics.ResultMissingRuntime); got != 1 {
 				t.Errorf("counted %v times, want once", got)
 			}
 			if err := w.Client.Create(t.Context(), rt); err != nil {

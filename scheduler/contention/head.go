@@ -154,7 +154,7 @@ func (t *turn) hold(l *Lease, next prospect) {
 		t.wakeSkipped(l)
 	}
 	if !same || turned {
-		t.displace(l)
+		t.markOverlappingDirty(l)
 		t.emit(Leased{l})
 	}
 	t.openLater(l)

@@ -305,7 +305,7 @@ func (m *Machine) enter(snap *Snapshot) {
 		case len(l.Holds) < members:
 			l.broken, l.dirty = true, true
 		case members == 0:
-			m.displace(l)
+			m.markOverlappingDirty(l)
 		}
 	}
 }
@@ -337,7 +337,7 @@ func (m *Machine) sort() {
 func (m *Machine) grant(l *Lease) []Action {
 	m.leases = append(m.leases, l)
 	m.sort()
-	m.displace(l)
+	m.markOverlappingDirty(l)
 	out := []Action{Leased{l}}
 	heads := 0
 	for _, other := range m.leases {
@@ -351,8 +351,8 @@ func (m *Machine) grant(l *Lease) []Action {
 	return out
 }
 
-// displace has later leases evaluated again whose places overlap with that of a lease.
-func (m *Machine) displace(l *Lease) {
+// markOverlappingDirty has later leases evaluated again whose places overlap with that of a lease.
+func (m *Machine) markOverlappingDirty(l *Lease) {
 	for _, other := range m.leases {
 		if other != l && other.Order.Compare(l.Order) > 0 && other.touches(l.Nodes) {
 			other.dirty, other.skipped = true, false

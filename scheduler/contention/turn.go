@@ -219,7 +219,7 @@ func (t *turn) moveAside(l *Lease, own Answer) bool {
 	l.clears = None // its owner evicts no unit there
 	t.queue.mayHavePlaces()
 	t.unrefuse(l)
-	t.displace(l)
+	t.markOverlappingDirty(l)
 	t.emit(Leased{l})
 	return true
 }

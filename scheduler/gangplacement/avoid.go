@@ -13,7 +13,7 @@ func (p *GangPlacement) PreScore(
 	_ context.Context, state fwk.CycleState, pod *corev1.Pod, feasible []fwk.NodeInfo,
 ) *fwk.Status {
 	if plan := cyclePlan(state); plan != nil {
-		if plan.loose == nil || p.current(plan) != plan.loose {
+		if plan.unpinned == nil || p.current(plan) != plan.unpinned {
 			return fwk.NewStatus(fwk.Skip)
 		}
 		state.Write(choiceKey, &choice{plan.choose(pod.Name, feasible)})

@@ -20,7 +20,7 @@ func TestFilters_RefusedPlanIsReplaced(t *testing.T) {
 		members int
 		want    int // clique
 	}{
-		"the loose placement finds room in the same clique":        {members: 9, want: 0},
+		"the unpinned placement finds room in the same clique":     {members: 9, want: 0},
 		"the next plan leaves the clique of the node that refused": {members: 10, want: 1},
 	}
 	for name, test := range tests {

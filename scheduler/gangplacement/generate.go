@@ -33,8 +33,8 @@ type question struct {
 	// placed.
 	waiting, running []*corev1.Pod
 	needed           int
-	// told is the number of nodes that is reported to the framework.
-	told int
+	// reported is the number of nodes that is shown to the framework.
+	reported int
 	// began is the time when the question was asked.
 	began time.Time
 }
@@ -58,7 +58,7 @@ func (p *GangPlacement) GeneratePlacements(
 	if q.fleet == asItIs {
 		p.preemption.end(q.key)
 	}
-	q.told = p.history.nodesAtFirst(q)
+	q.reported = p.history.nodesAtFirst(q)
 	q.needed = int(group.Spec.SchedulingPolicy.Gang.MinCount) - len(q.running)
 	if len(q.waiting) == 0 {
 		return &fwk.GeneratePlacementsResult{}, nil

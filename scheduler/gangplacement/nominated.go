@@ -49,7 +49,7 @@ func (n nominations) clear(plan *plan, waiting []*corev1.Pod) {
 // clearOthers drops the nominations on planned nodes of gangs that wait for victims of the queue: the filters would
 // count them, and the queue has found that their leases do not bind this gang.
 func (n nominations) clearOthers(plan *plan, q question) {
-	for _, node := range plan.exact.Nodes {
+	for _, node := range plan.pinned.Nodes {
 		for _, other := range n.nominator.NominatedPodsForNode(node.Node().Name) {
 			if group, ok := snapshot.GroupOf(other.GetPod()); ok && group != q.key && !n.preemption.waits(group) {
 				n.nominator.DeleteNominatedPodIfExists(other.GetPod())

@@ -13,7 +13,7 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// PreFilter offers a member only its planned node. In the loose placement it lets the framework choose, unless the
+// PreFilter offers a member only its planned node. In the unpinned placement it lets the framework choose, unless the
 // planned one held every member: then there is nothing to look for. It must be the first PreFilter, or that costs more.
 func (p *GangPlacement) PreFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
@@ -26,14 +26,14 @@ func (p *GangPlacement) PreFilter(
 	}
 	p.sampler.searchAll()
 	switch p.current(plan) {
-	case plan.exact:
+	case plan.pinned:
 		pin := plan.pins[pod.Name]
 		if pin == nil {
 			return nil, fwk.NewStatus(fwk.Unschedulable, "the gang starts without this member")
 		}
 		state.Write(pinKey, pin)
 		return &fwk.PreFilterResult{NodeNames: sets.New(pin.node)}, nil
-	case plan.loose:
+	case plan.unpinned:
 		if plan.held == len(plan.pins) {
 			return nil, fwk.NewStatus(fwk.Unschedulable, "the planned nodes hold the gang")
 		}
@@ -112,10 +112,10 @@ func (p *GangPlacement) Reserve(_ context.Context, state fwk.CycleState, pod *co
 		return nil
 	}
 	current := p.current(plan)
-	if current != nil && current == plan.loose {
+	if current != nil && current == plan.unpinned {
 		plan.useful.Store(true)
 	}
-	if pin := plan.pins[pod.Name]; pin != nil && pin.node == node && current == plan.exact {
+	if pin := plan.pins[pod.Name]; pin != nil && pin.node == node && current == plan.pinned {
 		if !pin.held.Swap(true) {
 			plan.held++
 		}

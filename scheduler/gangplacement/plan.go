@@ -27,16 +27,16 @@ const (
 
 // The names of the two placements, as they appear in the scheduler's logs.
 const (
-	planned = "planned"
-	loose   = "loose"
+	pinned   = "pinned"
+	unpinned = "unpinned"
 )
 
 // plan is the decision of one cycle for one gang.
 type plan struct {
 	pins map[string]*pin // by pod name
-	// exact holds the planned nodes and no other; loose is nil if it would hold the same nodes.
-	exact, loose *fwk.Placement
-	// room are the nodes of loose that the gang may use, in tree order.
+	// pinned holds the planned nodes and no other; unpinned is nil if it would hold the same nodes.
+	pinned, unpinned *fwk.Placement
+	// room are the nodes of unpinned that the gang may use, in tree order.
 	room []fwk.NodeInfo
 	// everywhere is the one of them that is the whole snapshot, which the framework does not distinguish from no
 	// placement.
@@ -74,10 +74,10 @@ func (p *pin) Clone() fwk.StateData { return p }
 
 // placements lists the plan's placements, best first.
 func (p *plan) placements() []*fwk.Placement {
-	if p.loose == nil {
-		return []*fwk.Placement{p.exact}
+	if p.unpinned == nil {
+		return []*fwk.Placement{p.pinned}
 	}
-	return []*fwk.Placement{p.exact, p.loose}
+	return []*fwk.Placement{p.pinned, p.unpinned}
 }
 
 // uses reports whether a member is to have the node.
@@ -151,7 +151,7 @@ func (p *GangPlacement) newPlan(
 ) *plan {
 	view := x.View
 	out := &plan{
-		pins: make(map[string]*pin, len(q.waiting)), exact: &fwk.Placement{Name: planned},
+		pins: make(map[string]*pin, len(q.waiting)), pinned: &fwk.Placement{Name: pinned},
 		question: x, placed: contention.Placed{ID: waiting.IDOf(q.key), Gang: gang, Placement: placement},
 	}
 	var nodes []int
@@ -163,18 +163,18 @@ func (p *GangPlacement) newPlan(
 	}
 	slices.Sort(nodes)
 	for _, at := range slices.Compact(nodes) {
-		out.exact.Nodes = append(out.exact.Nodes, view.Infos[at])
+		out.pinned.Nodes = append(out.pinned.Nodes, view.Infos[at])
 	}
 	// Without a way to distinguish the placements there must be only one.
 	if _, ok := p.handle.SnapshotSharedLister().(placed); ok && loosens(gang) {
 		out.loosen(view, q.parent)
 	}
 	switch len(q.parent.Nodes) {
-	case len(out.exact.Nodes):
-		out.everywhere = out.exact
+	case len(out.pinned.Nodes):
+		out.everywhere = out.pinned
 	default:
-		if out.loose != nil && len(out.loose.Nodes) == len(q.parent.Nodes) {
-			out.everywhere = out.loose
+		if out.unpinned != nil && len(out.unpinned.Nodes) == len(q.parent.Nodes) {
+			out.everywhere = out.unpinned
 		}
 	}
 	return out
@@ -184,12 +184,12 @@ func (p *GangPlacement) newPlan(
 // all nodes, and Filter closes some: a list of the others would have to be looked up by the framework in each cycle.
 func (p *plan) loosen(view snapshot.View, all *fwk.Placement) {
 	p.room = allowed(view, p.placed.Placement, p.placed.Gang)
-	if len(p.room) <= len(p.exact.Nodes) {
+	if len(p.room) <= len(p.pinned.Nodes) {
 		return
 	}
-	p.loose = &fwk.Placement{Name: loose, Nodes: p.room}
+	p.unpinned = &fwk.Placement{Name: unpinned, Nodes: p.room}
 	if _, within := view.Tree.Level(p.placed.Gang.Required); !within {
-		p.loose.Nodes = all.Nodes
+		p.unpinned.Nodes = all.Nodes
 	}
 }
 
@@ -228,7 +228,7 @@ func mayUse(s topology.Shape, node int) bool { return s.Barred == nil || s.Barre
 func (p *GangPlacement) current(plan *plan) *fwk.Placement {
 	lister, ok := p.handle.SnapshotSharedLister().(placed)
 	if !ok {
-		return plan.exact
+		return plan.pinned
 	}
 	if at := lister.GetPlacement(); at != nil {
 		return at
@@ -259,7 +259,7 @@ func rejected(q question, code fwk.Code) *fwk.Status {
 	status := fwk.NewStatus(code)
 	return status.WithError(&framework.FitError{
 		Pod:         q.waiting[0],
-		NumAllNodes: q.told,
+		NumAllNodes: q.reported,
 		Diagnosis: framework.Diagnosis{
 			NodeToStatus:         framework.NewDefaultNodeToStatus(),
 			PreFilterMsg:         seeCondition,

@@ -273,7 +273,7 @@ func (*GangPlacement) ScorePlacement(
 	_ context.Context, state fwk.PlacementCycleState, _ fwk.PodGroupInfo, assignments *fwk.PodGroupAssignments,
 ) (int64, *fwk.Status) {
 	plan := planOf(state.GetPodGroupSchedulingCycle())
-	if plan != nil && assignments.Placement == plan.loose {
+	if plan != nil && assignments.Placement == plan.unpinned {
 		return 0, nil
 	}
 	return fwk.MaxScore, nil

@@ -72,10 +72,10 @@ type gangs struct {
 	// open holds the gangs that were complete once, by PodGroup.
 	open map[types.NamespacedName]types.UID
 	// starting is set until the scheduler's handlers have seen the objects that existed at its start; early are pods
-	// that enter the queue before that, one of every gang, and came is the number of all that do.
+	// that enter the queue before that, one of every gang, and arrivals is the number of all that do.
 	starting bool
 	early    map[types.NamespacedName]*corev1.Pod
-	came     int
+	arrivals int
 	// events are the pods and gangs that events are for.
 	events candidates
 	// checking holds the gangs for which a recheck is under way.

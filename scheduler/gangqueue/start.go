@@ -41,16 +41,16 @@ func (q *GangQueue) begin(ctx context.Context) {
 // releaseWhenQuiet checks repeatedly whether more pods have arrived than before, and releases all if none has.
 func (q *GangQueue) releaseWhenQuiet(before int, left time.Duration) {
 	q.gangs.mu.Lock()
-	came := q.gangs.came
+	arrivals := q.gangs.arrivals
 	q.gangs.mu.Unlock()
-	if left <= 0 || came > 0 && came == before {
+	if left <= 0 || arrivals > 0 && arrivals == before {
 		q.release()
 		return
 	}
-	if came == 0 { // nothing waits for us
+	if arrivals == 0 { // nothing waits for us
 		left = min(left, quiet)
 	}
-	q.clock.AfterFunc(quiet, func() { q.releaseWhenQuiet(came, left-quiet) })
+	q.clock.AfterFunc(quiet, func() { q.releaseWhenQuiet(arrivals, left-quiet) })
 }
 
 // release activates all at once, so that the queue's order decides.
@@ -81,7 +81,7 @@ func (q *GangQueue) holds(key types.NamespacedName, pod *corev1.Pod) bool {
 			key = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name + "/"}
 		}
 		q.gangs.early[key] = pod
-		q.gangs.came++
+		q.gangs.arrivals++
 	}
 	return q.gangs.starting
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/scheduler/start"
+	"github.com/lockstep-project/lockstep/scheduler/app"
 )
 
 // object is a decoded YAML mapping.
@@ -97,7 +97,7 @@ func addGates(testCase, workload object) error {
 	if on, _ := gates[string(features.DRAWorkloadResourceClaims)].(bool); !on {
 		offer.Mode, offer.Off = probe.Groups, []string{string(features.DRAWorkloadResourceClaims)}
 	}
-	if err := start.SetGates(recorder{utilfeature.DefaultMutableFeatureGate.DeepCopy(), gates}, offer); err != nil {
+	if err := app.SetGates(recorder{utilfeature.DefaultMutableFeatureGate.DeepCopy(), gates}, offer); err != nil {
 		return err
 	}
 	delete(workload, "featureGates")

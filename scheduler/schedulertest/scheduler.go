@@ -22,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/scheduler"
-	"github.com/lockstep-project/lockstep/scheduler/start"
+	"github.com/lockstep-project/lockstep/scheduler/app"
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 	"github.com/lockstep-project/lockstep/scheduler/waiting"
 )
@@ -30,7 +30,7 @@ import (
 // Config returns the shipped configuration, decoded strictly, and sets the feature gates that the binary sets.
 func Config(tb testing.TB) *schedulerconfig.KubeSchedulerConfiguration {
 	tb.Helper()
-	if err := start.SetGates(
+	if err := app.SetGates(
 		utilfeature.DefaultMutableFeatureGate,
 		probe.Offer{Mode: probe.Full, DeviceTaintRules: true},
 	); err != nil {

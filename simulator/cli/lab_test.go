@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/whatif/whatiftest"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/inputs/capture/capturetest"
-	"github.com/lockstep-project/lockstep/simulator/live/session"
+	"github.com/lockstep-project/lockstep/simulator/live/liverun"
 )
 
 // levels is the configuration of the scheduler whose fleet is drawn.
@@ -41,7 +41,7 @@ func newLab(t *testing.T, objects whatif.Objects, more string) *lab {
 	t.Helper()
 	server := capturetest.New(t, more)
 	server.Served = []string{"podgroups", "pods"}
-	catalog, err := session.ShippedRuntimes()
+	catalog, err := liverun.ShippedRuntimes()
 	if err != nil {
 		t.Fatal(err)
 	}

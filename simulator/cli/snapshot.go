@@ -80,7 +80,7 @@ func runSnapshot(ctx context.Context, env Environment, options snapshotOptions) 
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(env.Err, "%s: %s\n", options.output, summary(manifest)); err != nil {
+	if _, err := fmt.Fprintf(env.Err, "%s: %s\n", options.output, sizes(manifest)); err != nil {
 		return fmt.Errorf("printing what was captured: %w", err)
 	}
 	return nil
@@ -109,8 +109,8 @@ func clientConfig(file string) (*rest.Config, error) {
 	}
 }
 
-// summary lists the captured kinds that have objects, and the kinds that the server does not serve.
-func summary(manifest capture.Manifest) string {
+// sizes lists the captured kinds that have objects, and the kinds that the server does not serve.
+func sizes(manifest capture.Manifest) string {
 	var captured, absent []string
 	for _, kind := range manifest.Kinds {
 		switch {

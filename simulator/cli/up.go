@@ -20,8 +20,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
-	"github.com/lockstep-project/lockstep/simulator/live/session"
+	"github.com/lockstep-project/lockstep/simulator/live/liverun"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // upOptions are the flags of lockstep up.
@@ -193,8 +193,8 @@ func (u up) runOn(ctx context.Context, start func(cluster.Options) (*cluster.Clu
 }
 
 // workload loads the objects to run, and rejects unsupported ones before anything is built or started.
-func (u up) workload() (workload.Workload, session.Catalog, error) {
-	catalog, err := session.ShippedRuntimes()
+func (u up) workload() (workload.Workload, liverun.Catalog, error) {
+	catalog, err := liverun.ShippedRuntimes()
 	if err != nil {
 		return workload.Workload{}, nil, err
 	}
@@ -217,7 +217,7 @@ func (u up) workload() (workload.Workload, session.Catalog, error) {
 	if err := u.checkQueues(jobs); err != nil {
 		return workload.Workload{}, nil, err
 	}
-	return jobs, catalog, session.Check(jobs, catalog)
+	return jobs, catalog, liverun.Check(jobs, catalog)
 }
 
 // checkQueues refuses objects of Kueue's for a cluster that will not have Kueue.
@@ -246,23 +246,23 @@ func relative(path string) string {
 }
 
 func (u up) runJobs(
-	ctx context.Context, c *cluster.Cluster, machines fleet.Fleet, jobs workload.Workload, catalog session.Catalog,
+	ctx context.Context, c *cluster.Cluster, machines fleet.Fleet, jobs workload.Workload, catalog liverun.Catalog,
 ) error {
 	u.say(fmt.Sprintf("submitting the TrainJobs (%d)", len(jobs.TrainJobs())))
-	submitted, err := session.Submit(ctx, c, jobs, catalog, u.env.Clock)
+	submitted, err := liverun.Submit(ctx, c, jobs, catalog, u.env.Clock)
 	if err != nil {
 		return orCause(ctx, err)
 	}
-	ledger, err := session.Run(ctx, submitted, session.Options{
+	ledger, err := liverun.Run(ctx, submitted, liverun.Options{
 		Client: c.Client, Dynamic: c.Dynamic, Clock: u.env.Clock, Patience: u.options.patience, Progress: u.say,
 	})
 	if err != nil {
 		return orCause(ctx, err)
 	}
-	report := session.Report(machines, submitted, ledger, u.env.Clock.Now())
+	report := liverun.Report(machines, submitted, ledger, u.env.Clock.Now())
 	report.Mode, report.Kubeconfig = u.options.mode, c.Kubeconfig()
 	for _, component := range c.Components() {
-		report.Components = append(report.Components, outcome.Component(component))
+		report.Components = append(report.Components, summary.Component(component))
 	}
 	if err := u.print(report); err != nil {
 		return err
@@ -293,7 +293,7 @@ func orCause(ctx context.Context, err error) error {
 	return err
 }
 
-func (u up) print(report outcome.Report) error {
+func (u up) print(report summary.Report) error {
 	if u.options.output == "json" {
 		encoder := json.NewEncoder(u.env.Out)
 		encoder.SetIndent("", "  ")
@@ -304,8 +304,8 @@ func (u up) print(report outcome.Report) error {
 	}
 	file, isFile := u.env.Out.(*os.File)
 	colored := isFile && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" // no-color.org
-	style := outcome.Style{Color: colored}
-	if err := outcome.WriteTable(u.env.Out, report, style); err != nil {
+	style := summary.Style{Color: colored}
+	if err := summary.WriteTable(u.env.Out, report, style); err != nil {
 		return err
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/faults/fakecluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
@@ -123,7 +123,7 @@ func gpusOf(pod *corev1.Pod) int {
 
 // claimsOf returns the number of devices that a pod claims: its GPUs, and its channel.
 func claimsOf(pod *corev1.Pod) int {
-	if stage.Connects(pod) {
+	if fakecluster.Connects(pod) {
 		return gpusOf(pod) + 1
 	}
 	return gpusOf(pod)
@@ -168,7 +168,7 @@ const elsewhere = 3 * time.Second
 
 // connected checks a pod with a channel: its node is in its ComputeDomain, or about to be.
 func (v *invariants) connected(pod *corev1.Pod) {
-	if !stage.Connects(pod) {
+	if !fakecluster.Connects(pod) {
 		return
 	}
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: jobOfPod(pod)}

@@ -22,13 +22,13 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller"
 	statev1alpha1 "github.com/lockstep-project/lockstep/controller/api/state/v1alpha1"
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/faults/fakecluster"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
@@ -49,7 +49,7 @@ func newScheme() (*runtime.Scheme, error) {
 			return nil, fmt.Errorf("making a scheme: %w", err)
 		}
 	}
-	stage.AddComputeDomains(scheme)
+	fakecluster.AddComputeDomains(scheme)
 	return scheme, nil
 }
 
@@ -82,7 +82,7 @@ func (w *world) startController() *reconciler {
 	w.registries = append(w.registries, registry)
 	r.reconcile = (&trainjob.Reconciler{
 		Client: cached, Live: live, Resolver: resolve.New(cached, live, system), Recorder: &record.FakeRecorder{},
-		Clock: r.clock, Instruments: instruments.New(registry),
+		Clock: r.clock, Metrics: metrics.New(registry),
 		Options: plan.Options{Gang: true, GangAPI: gangapi.Native, KeepsConstraints: true, KeepsClaims: true, ComputeDomains: w.scene.Channels},
 	}).Reconcile
 	r.start(kinds, followedByController)

@@ -12,7 +12,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	lockstep "github.com/lockstep-project/lockstep/scheduler"
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/faults/fakecluster"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -68,7 +68,7 @@ func (w *world) native(name string) *batchv1.Job {
 // changeNative changes the Job of a native job unless it is over, and reports whether it did.
 func (w *world) changeNative(name string, change func(*batchv1.JobSpec)) bool {
 	job := w.native(name)
-	if job == nil || stage.Has(job, batchv1.JobComplete) || stage.Has(job, batchv1.JobFailed) {
+	if job == nil || fakecluster.Has(job, batchv1.JobComplete) || fakecluster.Has(job, batchv1.JobFailed) {
 		return false
 	}
 	next := job.DeepCopy()

@@ -17,7 +17,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/faults/fakecluster"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -25,7 +25,7 @@ const (
 	gpu        = corev1.ResourceName("nvidia.com/gpu")
 	rackLabel  = "topology.kubernetes.io/rack"
 	high       = "high"
-	protection = stage.GroupProtection
+	protection = fakecluster.GroupProtection
 )
 
 // nodeFor is a machine.

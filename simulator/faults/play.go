@@ -17,7 +17,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/simulator/engine/stepped"
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/faults/fakecluster"
 )
 
 const (
@@ -151,7 +151,8 @@ func (w *world) allOver() bool {
 func (w *world) isOver(j Job) bool {
 	if j.Native {
 		job := w.native(j.Name)
-		return job != nil && (stage.Has(job, batchv1.JobComplete) || j.GivesUp && stage.Has(job, batchv1.JobFailed))
+		return job != nil &&
+			(fakecluster.Has(job, batchv1.JobComplete) || j.GivesUp && fakecluster.Has(job, batchv1.JobFailed))
 	}
 	found, err := w.server.Get("TrainJob", client.ObjectKey{Namespace: namespace, Name: j.Name})
 	job, ok := found.(*trainerv1alpha1.TrainJob)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lockstep-project/lockstep/scheduler/snapshot"
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/faults/fakecluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
@@ -64,7 +64,7 @@ func (w *world) unconnected() map[string]bool {
 		open[o.GetName()] = o.GetLabels()[nvlink.DomainLabel] == ""
 	}
 	for _, o := range w.server.List("Pod", "") {
-		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" && !hasEnded(pod) && stage.Connects(pod) {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" && !hasEnded(pod) && fakecluster.Connects(pod) {
 			delete(open, pod.Spec.NodeName)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/simulator/faults/apiserver"
-	"github.com/lockstep-project/lockstep/simulator/faults/stage"
+	"github.com/lockstep-project/lockstep/simulator/faults/fakecluster"
 	"github.com/lockstep-project/lockstep/simulator/faults/wire"
 )
 
@@ -34,7 +34,7 @@ type world struct {
 	agenda agenda
 	gate   wire.Gate
 	server *apiserver.Server
-	stage  *stage.Stage
+	stage  *fakecluster.Cluster
 	work   *programs
 
 	// processes are those that live, in the order of their birth; born counts them by name.
@@ -117,7 +117,7 @@ func newWorld(ctx context.Context, scene Scene, in Bubble, log io.Writer) (*worl
 	w.server = apiserver.New(scheme, w.now, admit)
 	w.server.Changes(w.changed)
 	w.work = newPrograms(w)
-	w.stage = stage.Start(stage.World{
+	w.stage = fakecluster.Start(fakecluster.World{
 		NVLink: w.scene.Channels,
 		Server: w.server, Now: w.now, After: w.after, Log: w.note,
 		Delay: w.chance.delay,

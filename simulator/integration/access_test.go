@@ -21,7 +21,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // may asks the API server whether a user may do something in a namespace: "verb group/resource", the core group being
@@ -65,7 +65,7 @@ func TestAccess_BuiltInRolesKnowTraining(t *testing.T) {
 	for _, role := range []string{"view", "edit", "admin"} {
 		granted(t, namespace, role, "lockstep-"+role)
 	}
-	stage.Within(t, 20*time.Second, "the aggregation", func() bool {
+	testcluster.Within(t, 20*time.Second, "the aggregation", func() bool {
 		return may(t, "lockstep-edit", namespace, "create trainer.kubeflow.org/trainjobs") &&
 			may(t, "lockstep-view", namespace, "list scheduling.lockstep.dev/podgroups")
 	})
@@ -150,7 +150,7 @@ func TestAccess_UsersTrain(t *testing.T) {
 		user[role] = acting(t, "lockstep-"+role)
 	}
 	runtimes := trainJobs.GroupVersion().WithResource("trainingruntimes")
-	stage.Within(t, 20*time.Second, "the aggregation", func() bool {
+	testcluster.Within(t, 20*time.Second, "the aggregation", func() bool {
 		return may(t, "lockstep-admin", namespace, "create trainer.kubeflow.org/trainingruntimes")
 	})
 	owned := func(client dynamic.Interface, resource schema.GroupVersionResource, spec string) {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 const clique = "nvidia.com/gpu.clique"
@@ -115,7 +115,7 @@ func running(t *testing.T, job, attempt string) start {
 			t.Log(trouble)
 		}
 	}()
-	stage.Within(t, 40*time.Second, "the gang of "+job, func() bool {
+	testcluster.Within(t, 40*time.Second, "the gang of "+job, func() bool {
 		now, trouble = startOf(t.Context(), t, job, attempt)
 		return trouble == ""
 	})
@@ -193,7 +193,7 @@ func cliqueOf(node string) string {
 // goneWithin waits until neither the group nor any claim of the job is there.
 func goneWithin(t *testing.T, patience time.Duration, job string) {
 	t.Helper()
-	stage.Within(t, patience, "the end of the group of "+job, func() bool {
+	testcluster.Within(t, patience, "the end of the group of "+job, func() bool {
 		_, err := shared.Client.SchedulingV1beta1().PodGroups("default").Get(t.Context(), job, metav1.GetOptions{})
 		return apierrors.IsNotFound(err) && claims(t.Context(), t) == 0
 	})
@@ -327,7 +327,7 @@ func TestSharedClaim_EndsWithItsJob(t *testing.T) {
 	sharingJob(t, "brief", "3s")
 	running(t, "brief", "0")
 	if offered() == probe.Resources {
-		stage.Within(t, 20*time.Second, "the claim's devices are given back", func() bool {
+		testcluster.Within(t, 20*time.Second, "the claim's devices are given back", func() bool {
 			claim, err := shared.Client.ResourceV1().
 				ResourceClaims("default").
 				Get(t.Context(), "brief-fabric", metav1.GetOptions{})

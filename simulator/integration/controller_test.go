@@ -19,9 +19,9 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
-	"github.com/lockstep-project/lockstep/simulator/live/session"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/liverun"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
@@ -48,7 +48,7 @@ spec:
 		"xgboost": {"DMLC_TRACKER_URI": "xgboost-node-0-0.xgboost", "DMLC_TRACKER_PORT": "29500", "DMLC_NUM_WORKER": "8"},
 		"plain":   {},
 	} {
-		if jobs[name].Outcome != outcome.Complete {
+		if jobs[name].Outcome != summary.Complete {
 			t.Errorf("%s: %s (%s)", name, jobs[name].Outcome, jobs[name].Reason)
 		}
 		pods := podsOf(t.Context(), t, namespaceOf(t), name)
@@ -91,7 +91,7 @@ func TestStatus_FollowsTheJobSet(t *testing.T) {
 func TestStatus_SaysWhyJobCannotBeMade(t *testing.T) {
 	name := strings.Repeat("long-", 11) + "name"
 	job := play(t, 10*time.Second, gang(name, 2, "1s"))[name]
-	if job.Outcome != outcome.Unplaced || !strings.Contains(job.Reason, "spec.replicatedJobs[0].name: Invalid value") {
+	if job.Outcome != summary.Unplaced || !strings.Contains(job.Reason, "spec.replicatedJobs[0].name: Invalid value") {
 		t.Errorf("%s: %s, want Unplaced for its name", job.Outcome, job.Reason)
 	}
 }
@@ -125,11 +125,11 @@ func TestSubmit_NamesLineOfRefusedObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := session.ShippedRuntimes()
+	catalog, err := liverun.ShippedRuntimes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = session.Submit(t.Context(), shared.Cluster, jobs, catalog, clock.RealClock{})
+	_, err = liverun.Submit(t.Context(), shared.Cluster, jobs, catalog, clock.RealClock{})
 	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), file+":1: the API server refuses TrainJob") ||
 		!strings.Contains(err.Error(), "numNodes") {
 		t.Errorf("a number that the webhook refuses: %v", err)
@@ -198,7 +198,7 @@ spec:
 		`{"spec":{"runtimePatches":[]}}`,
 	) // the queue takes back its labels, and a template that has only these loses all
 	patch(`{"spec":{"suspend":false}}`)
-	stage.Within(t, 40*time.Second, "its trainer's pod", func() bool {
+	testcluster.Within(t, 40*time.Second, "its trainer's pod", func() bool {
 		for _, pod := range podsOf(t.Context(), t, "default", "queued") {
 			if pod.Labels[jobsetv1alpha2.ReplicatedJobNameKey] == "node" {
 				return true

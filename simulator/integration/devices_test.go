@@ -10,7 +10,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // claimingJob is a gang whose nodes claim a device of their own each.
@@ -38,7 +38,7 @@ spec: {spec: {devices: {requests: [{name: daemon, exactly: {deviceClassName: com
 	vacated(t, "claiming")
 	kept(t, trainJobs, strings.ReplaceAll(claimingJob, "LABEL", "team"))
 	var pods []corev1.Pod
-	stage.Within(t, 40*time.Second, "the pods with devices", func() bool {
+	testcluster.Within(t, 40*time.Second, "the pods with devices", func() bool {
 		pods = podsOf(t.Context(), t, "default", "claiming")
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/scheduler/eviction"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -27,7 +27,7 @@ var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1
 func newRunners(t *testing.T, namespace, job string, ranks int, before []corev1.Pod) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
-	stage.Within(t, 60*time.Second, fmt.Sprintf("running pods of %s", job), func() bool {
+	testcluster.Within(t, 60*time.Second, fmt.Sprintf("running pods of %s", job), func() bool {
 		pods = slices.DeleteFunc(podsOf(t.Context(), t, namespace, job), func(pod corev1.Pod) bool {
 			old := slices.ContainsFunc(before, func(b corev1.Pod) bool { return b.UID == pod.UID })
 			return old || pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
@@ -133,7 +133,7 @@ func number(t *testing.T, namespace, job, field string) int64 {
 func conditionsOf(ctx context.Context, t *testing.T, namespace, name string) []string {
 	t.Helper()
 	var job *unstructured.Unstructured
-	stage.Ask(t, func() (err error) {
+	testcluster.Ask(t, func() (err error) {
 		job, err = shared.Dynamic.Resource(trainJobs).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
@@ -184,7 +184,7 @@ spec:
 		before = append(before, pods...)
 		evict(t, pods)
 	}
-	stage.Within(t, 90*time.Second, "the job's end", func() bool {
+	testcluster.Within(t, 90*time.Second, "the job's end", func() bool {
 		held := conditionsOf(t.Context(), t, namespace, name)
 		if slices.Contains(held, "Failed") {
 			t.Fatalf("the job failed")
@@ -223,7 +223,7 @@ spec:
 `, members))
 	pods := newRunners(t, namespace, name, members, nil)
 	evict(t, pods[lost:lost+1])
-	stage.Within(t, 30*time.Second, "the member's return", func() bool {
+	testcluster.Within(t, 30*time.Second, "the member's return", func() bool {
 		now := podsOf(t.Context(), t, namespace, name)
 		return slices.ContainsFunc(now, func(pod corev1.Pod) bool {
 			return rankOf(pod) == lost && pod.UID != pods[lost].UID && pod.Spec.NodeName != ""
@@ -247,7 +247,7 @@ spec:
 	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
 		t.Errorf("the JobSet was started again %d times", restarts)
 	}
-	stage.Within(t, 60*time.Second, "the job's completion", func() bool {
+	testcluster.Within(t, 60*time.Second, "the job's completion", func() bool {
 		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
 	})
 }

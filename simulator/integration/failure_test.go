@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // pairLabel marks two nodes that jobs of these tests compete for.
@@ -141,7 +141,7 @@ func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	submit(t, onPair("crash", 2, "10m"))
 	before := newRunners(t, namespace, "crash", 2, nil)
 	submitMore(t, onPair("thief", 1, "10m"))
-	stage.Within(t, 30*time.Second, "the thief's refusal", func() bool {
+	testcluster.Within(t, 30*time.Second, "the thief's refusal", func() bool {
 		pods := podsOf(t.Context(), t, namespace, "thief")
 		return len(pods) == 1 && slices.ContainsFunc(pods[0].Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
@@ -167,7 +167,7 @@ func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	if counted := number(t, namespace, "crash", "restartsCountTowardsMax"); counted != 1 {
 		t.Errorf("%d restarts are counted", counted)
 	}
-	stage.Within(t, 30*time.Second, "the Event", func() bool {
+	testcluster.Within(t, 30*time.Second, "the Event", func() bool {
 		events, err := shared.Client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -203,11 +203,11 @@ spec:
         simulator.lockstep.dev/last-words: "step 12: waiting for rank 1"}}}}}}]}}}
 `)
 	newRunners(t, namespace, "overdue", 2, nil)
-	stage.Within(t, 60*time.Second, "the last words", func() bool {
+	testcluster.Within(t, 60*time.Second, "the last words", func() bool {
 		failure := failureOf(t, namespace, "overdue")
 		return failure["message"] == "step 12: waiting for rank 1" && failure["exitCode"] == int64(143)
 	})
-	stage.Within(t, 30*time.Second, "the Event", func() bool {
+	testcluster.Within(t, 30*time.Second, "the Event", func() bool {
 		events, err := shared.Client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ spec:
 				strings.Contains(e.Message, "step 12: waiting for rank 1")
 		})
 	})
-	stage.Within(t, 30*time.Second, "the end of the pods", func() bool {
+	testcluster.Within(t, 30*time.Second, "the end of the pods", func() bool {
 		return len(podsOf(t.Context(), t, namespace, "overdue")) == 0
 	})
 }
@@ -270,7 +270,7 @@ func TestFailure_EndsTheJob(t *testing.T) {
 				before = append(before, ranks...)
 				exit(t, ranks[0], code, "")
 			}
-			stage.Within(t, 60*time.Second, "the job's failure", func() bool {
+			testcluster.Within(t, 60*time.Second, "the job's failure", func() bool {
 				return slices.Contains(conditionsOf(t.Context(), t, namespace, name), "Failed")
 			})
 			if failure := failureOf(
@@ -334,7 +334,7 @@ func TestFailure_SuspensionIsNone(t *testing.T) {
 			stays(t, before[0], append(before[0].Finalizers, "test.lockstep.dev/stays"))
 			t.Cleanup(func() { stays(t, before[0], nil) })
 			suspendGang(t, name, true)
-			stage.Within(t, 30*time.Second, "the end of the ranks", func() bool {
+			testcluster.Within(t, 30*time.Second, "the end of the ranks", func() bool {
 				pods := podsOf(t.Context(), t, namespace, name)
 				return len(pods) == 1 && pods[0].Status.Phase == corev1.PodFailed && pods[0].DeletionTimestamp != nil
 			})

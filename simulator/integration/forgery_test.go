@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 var rounds = flag.Int(
@@ -124,7 +124,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.Within(t, 10*time.Second, "the tenants' roles", func() bool {
+	testcluster.Within(t, 10*time.Second, "the tenants' roles", func() bool {
 		for _, tenant := range f.tenants {
 			if _, err := tenant.Resource(configMaps).
 				Namespace(f.namespace).
@@ -197,7 +197,7 @@ func (f *forgery) watch(t *testing.T, name string, queued bool) string {
 
 func (f *forgery) suspend(t *testing.T, name string, suspended bool) {
 	t.Helper()
-	stage.Ask(t, func() error {
+	testcluster.Ask(t, func() error {
 		_, err := f.tenants[0].Resource(trainJobs).Namespace(f.namespace).Patch(t.Context(), name, types.MergePatchType,
 			fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended), metav1.PatchOptions{})
 		return err

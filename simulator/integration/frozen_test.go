@@ -14,7 +14,7 @@ import (
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/controller/resolve"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // frozenIn are the FrozenTrainJobs of a namespace's TrainJobs.
@@ -136,7 +136,7 @@ spec: {suspend: true, managedBy: kueue.x-k8s.io/multikueue, runtimeRef: {name: t
 	}
 
 	tenants := tenant(t, namespace).CoreV1().ConfigMaps(namespace)
-	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+	testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		_, err := tenants.Get(t.Context(), genuine.Name, metav1.GetOptions{})
 		return err == nil
 	})

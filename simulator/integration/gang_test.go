@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // gang is a torch TrainJob of whole trays that must share one clique.
@@ -33,9 +33,9 @@ spec:
 }
 
 // inOneClique checks that every rank was placed, all in one clique, in the order of the nodes.
-func inOneClique(t *testing.T, job outcome.Job, ranks int) {
+func inOneClique(t *testing.T, job summary.Job, ranks int) {
 	t.Helper()
-	if job.Outcome != outcome.Complete || len(job.Ranks) != ranks {
+	if job.Outcome != summary.Complete || len(job.Ranks) != ranks {
 		t.Fatalf(
 			"%s: %s with %d ranks, want Complete with %d (%s)",
 			job.Name,
@@ -60,7 +60,7 @@ func inOneClique(t *testing.T, job outcome.Job, ranks int) {
 func TestSamples_Complete(t *testing.T) {
 	jobs := playFiles(t, 30*time.Second, "../../manifests/samples")
 	for _, job := range jobs {
-		if job.Outcome != outcome.Complete {
+		if job.Outcome != summary.Complete {
 			t.Errorf("%s: %s (%s), want Complete", job.Name, job.Outcome, job.Reason)
 		}
 	}
@@ -83,7 +83,7 @@ func TestSamples_Complete(t *testing.T) {
 func TestGangPlacement_TooLargeStaysWhole(t *testing.T) {
 	// A clique has 18 trays.
 	job := play(t, 10*time.Second, gang("too-large", 19, "1s"))["too-large"]
-	if job.Outcome != outcome.Unplaced {
+	if job.Outcome != summary.Unplaced {
 		t.Fatalf("outcome %s, want Unplaced", job.Outcome)
 	}
 	for _, part := range []string{"19", "18", "clique"} {
@@ -169,7 +169,7 @@ spec:
 	}
 	jobs := play(t, 20*time.Second, strings.Join(asked, "---\n"))
 	for name, grouped := range wanted {
-		if jobs[name].Outcome != outcome.Complete {
+		if jobs[name].Outcome != summary.Complete {
 			t.Errorf("%s: %s (%s)", name, jobs[name].Outcome, jobs[name].Reason)
 		}
 		for _, pod := range podsOf(t.Context(), t, namespaceOf(t), name) {

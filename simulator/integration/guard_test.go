@@ -22,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -99,7 +99,7 @@ func restored(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		applyRendered(t, render.Default(), func(*unstructured.Unstructured) bool { return true })
-		stage.Within(t, 20*time.Second, "the shipped policies", func() bool {
+		testcluster.Within(t, 20*time.Second, "the shipped policies", func() bool {
 			return guardOf(t, render.Default()).Verify(context.WithoutCancel(t.Context())) == nil
 		})
 	})
@@ -157,7 +157,7 @@ func TestGuard_FindsEachPolicyThatDoesNothing(t *testing.T) {
 				c.spoil(t, policy)
 				found := whole
 				found.Patience = 0
-				stage.Within(t, 10*time.Second, "the guard's finding", func() bool {
+				testcluster.Within(t, 10*time.Second, "the guard's finding", func() bool {
 					err := found.Verify(t.Context())
 					return errors.Is(err, guard.ErrOpen) && strings.Contains(err.Error(), policy)
 				})
@@ -223,7 +223,7 @@ func TestGuard_HoldsForAnotherInstallation(t *testing.T) {
 	other := render.Release{Name: "lockstep", Namespace: "gpu-system"}.With("manager.serviceAccount", "trainer-bot")
 	makeNamespace(t, other.Namespace)
 	applyRendered(t, other, func(*unstructured.Unstructured) bool { return true })
-	stage.Within(t, 20*time.Second, "the policies for "+fmt.Sprint(other), func() bool {
+	testcluster.Within(t, 20*time.Second, "the policies for "+fmt.Sprint(other), func() bool {
 		err := guardOf(t, other).Verify(t.Context())
 		if err != nil {
 			t.Log(err)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // nativeJob makes an indexed Job of Kubernetes' own whose pods are a gang.
@@ -89,7 +89,7 @@ func discardJob(t *testing.T, name string) {
 func runningOf(t *testing.T, job string, want int) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
-	stage.Within(t, 60*time.Second, fmt.Sprintf("%d running pods of %s", want, job), func() bool {
+	testcluster.Within(t, 60*time.Second, fmt.Sprintf("%d running pods of %s", want, job), func() bool {
 		list, err := shared.Client.CoreV1().Pods(namespaceOf(t)).List(t.Context(), metav1.ListOptions{
 			LabelSelector: batchv1.JobNameLabel + "=" + job,
 		})

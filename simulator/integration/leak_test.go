@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 var leaks = flag.Int("leaks", 20, "how many jobs TestCleanup_NothingLeaks lets end")
@@ -42,7 +42,7 @@ func TestCleanup_NothingLeaks(t *testing.T) {
 	}
 	submit(t, leakingRuntimes+"---\n"+strings.Join(texts, "---\n"))
 	patience := 60*time.Second + time.Duration(*leaks)*time.Second
-	stage.Within(t, patience, "the end of all jobs", func() bool {
+	testcluster.Within(t, patience, "the end of all jobs", func() bool {
 		e.push(t)
 		return e.over(t) == *leaks
 	})
@@ -69,7 +69,7 @@ func TestCleanup_NothingLeaks(t *testing.T) {
 		"",
 	)
 	t.Run("free", func(t *testing.T) {
-		if job := play(t, 30*time.Second, whole)["whole-fleet"]; job.Outcome != outcome.Complete {
+		if job := play(t, 30*time.Second, whole)["whole-fleet"]; job.Outcome != summary.Complete {
 			t.Errorf("a job that needs all GPUs is %s (%s): not all devices are free", job.Outcome, job.Reason)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lockstep-project/lockstep/controller/lease"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // editor returns access for a user with the rules of the stock role edit in a namespace. They are those of a role that
@@ -66,7 +66,7 @@ func TestTrainerLeases_AreWrittenByControllersOnly(t *testing.T) {
 	)).CoordinationV1().Leases(namespace)
 	const refusal = "only a controller of TrainJobs writes it"
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	stage.Within(t, 10*time.Second, "the users' roles", func() bool {
+	testcluster.Within(t, 10*time.Second, "the users' roles", func() bool {
 		_, tenant := attacker.Create(t.Context(), leaseOf("another", "me"), dry)
 		_, other := trainer.Create(t.Context(), leaseOf("another", "me"), dry)
 		return tenant == nil && other == nil

@@ -20,10 +20,10 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 var (
@@ -32,7 +32,7 @@ var (
 	parts    = flag.Int("parts", 2, "processes that share the tests, each with its own cluster; 1 with -requests")
 	requests = requestsFlag()
 
-	shared   stage.Stage
+	shared   testcluster.Cluster
 	machines fleet.Fleet
 )
 
@@ -47,14 +47,14 @@ func TestMain(m *testing.M) {
 		Kubernetes: *release,
 		NVLink:     nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: 2 * time.Second},
 	}
-	setting := stage.Setting{Name: "integration", Machines: "gb200-72", Options: options, Out: os.Stdout}
+	setting := testcluster.Setting{Name: "integration", Machines: "gb200-72", Options: options, Out: os.Stdout}
 	setting.Options.Audit, setting.Check = *requests != "", compareRequests(*requests)
 	if *requests != "" { // of all tests together
 		*parts = 1
 	}
 	ctx := context.Background()
-	os.Exit(stage.InParts(ctx, m, *parts, os.Stdout, func() int {
-		return stage.Run(ctx, m, setting, func(s stage.Stage) { shared, machines = s, s.Machines })
+	os.Exit(testcluster.InParts(ctx, m, *parts, os.Stdout, func() int {
+		return testcluster.Run(ctx, m, setting, func(s testcluster.Cluster) { shared, machines = s, s.Machines })
 	}))
 }
 
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 func offered() probe.Mode { return cmp.Or(probe.Mode(*mode), cluster.DefaultMode(*release)) }
 
 // play submits the TrainJobs of some YAML (its own namespace is made) and returns the outcome of each, by name.
-func play(t *testing.T, patience time.Duration, yaml string) map[string]outcome.Job {
+func play(t *testing.T, patience time.Duration, yaml string) map[string]summary.Job {
 	t.Helper()
 	return playFiles(t, patience, written(t, yaml))
 }
@@ -100,13 +100,13 @@ func namespaceOf(t *testing.T) string {
 	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 }
 
-func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string]outcome.Job {
+func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string]summary.Job {
 	t.Helper()
 	return shared.Watch(t, submitFiles(t, paths...), patience)
 }
 
 // submitFiles submits the TrainJobs of files as lockstep up does. They are discarded when the test ends.
-func submitFiles(t *testing.T, paths ...string) []outcome.JobObservation {
+func submitFiles(t *testing.T, paths ...string) []summary.JobObservation {
 	t.Helper()
 	_, submitted := shared.Submit(t, paths...)
 	t.Cleanup(func() { discard(t, submitted) })
@@ -114,7 +114,7 @@ func submitFiles(t *testing.T, paths ...string) []outcome.JobObservation {
 }
 
 // discard deletes TrainJobs and waits until their pods are deleted, so that tests do not compete for machines.
-func discard(t *testing.T, jobs []outcome.JobObservation) {
+func discard(t *testing.T, jobs []summary.JobObservation) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
 	defer cancel()
@@ -140,10 +140,10 @@ func podsOf(ctx context.Context, t *testing.T, namespace, job string) []corev1.P
 	return shared.PodsOf(ctx, t, namespace, job)
 }
 
-// eventually is stage.Within for what a good machine does within 20 s.
+// eventually is testcluster.Within for what a good machine does within 20 s.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	stage.Within(t, 20*time.Second, what, holds)
+	testcluster.Within(t, 20*time.Second, what, holds)
 }
 
 // objectOf reads one document of YAML.

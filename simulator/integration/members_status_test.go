@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // Kubernetes stores labels that are sent with a pod's status. A user who may write it in a namespace cannot change a
@@ -27,7 +27,7 @@ func TestMembers_StayInTheirGangByTheirStatus(t *testing.T) {
 	}
 	pods := client.CoreV1().Pods(namespace)
 	for name, labels := range map[string]map[string]string{"member": {gangapi.Label: "gang"}, "single": nil} {
-		stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+		testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 			_, err := pods.Create(t.Context(), &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 				Spec: corev1.PodSpec{
@@ -89,7 +89,7 @@ func TestMembers_StayInTheirGangWhenBound(t *testing.T) {
 	}
 	for address, bind := range bindings {
 		name := strings.ReplaceAll(address, "/", "-")
-		stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+		testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 			_, err := client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
 				Spec: corev1.PodSpec{

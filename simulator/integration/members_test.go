@@ -18,7 +18,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -36,7 +36,7 @@ func TestMembers_StayInTheirGang(t *testing.T) {
 			},
 		}
 	}
-	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+	testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		_, err := pods.Create(
 			t.Context(),
 			pod("member", map[string]string{gangapi.Label: "gang"}),
@@ -99,7 +99,7 @@ func TestMembers_DecideTheirGangsPriority(t *testing.T) {
 			},
 		}
 	}
-	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+	testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		_, err := groups.Create(t.Context(), group("plain", nil), metav1.CreateOptions{})
 		return err == nil
 	})
@@ -136,7 +136,7 @@ func TestMembers_JoinByTheLabelAlone(t *testing.T) {
 		t.Fatalf("without their group, pods are bound in %v", got)
 	}
 	gang.group(t, size, topology.AnnotationRequiredTopology)
-	stage.Within(t, 40*time.Second, "six members in one clique", func() bool {
+	testcluster.Within(t, 40*time.Second, "six members in one clique", func() bool {
 		cliques := gang.cliques(t)
 		for _, count := range cliques {
 			return len(cliques) == 1 && count == size
@@ -164,14 +164,14 @@ func TestMembers_ManyOfTwoKindsReturn(t *testing.T) {
 		}
 		return bound == 2*each
 	}
-	stage.Within(t, 60*time.Second, "all members", all)
+	testcluster.Within(t, 60*time.Second, "all members", all)
 	before := gang.cliques(t)
 	for rank := each - lost; rank < each; rank++ {
 		gang.remove(t, fmt.Sprintf("whole-%d", rank))
 		gang.remove(t, fmt.Sprintf("half-%d", rank))
 	}
 	add(each-lost, each)
-	stage.Within(t, 60*time.Second, "those that were lost", all)
+	testcluster.Within(t, 60*time.Second, "those that were lost", all)
 	for clique := range gang.cliques(t) {
 		if before[clique] == 0 {
 			t.Errorf("members are in %s, where none was before; the gang was in %v", clique, before)

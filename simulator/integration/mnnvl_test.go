@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
@@ -64,7 +64,7 @@ func connected(t *testing.T, job, attempt string, count int) types.UID {
 			t.Log(missing)
 		}
 	}()
-	stage.Within(t, 40*time.Second, "the gang of "+job, func() bool {
+	testcluster.Within(t, 40*time.Second, "the gang of "+job, func() bool {
 		domain = domainOf(t, job)
 		missing = disconnected(t, podsOf(t.Context(), t, namespaceOf(t), job), attempt, labeledFor(t, domain), count)
 		return missing == "" && domain != ""
@@ -110,7 +110,7 @@ func suspendGang(t *testing.T, job string, suspend bool) {
 // disbanded waits until a domain is deleted, and fails the test if a pod of its job is left then.
 func disbanded(t *testing.T, job string, domain types.UID) {
 	t.Helper()
-	stage.Within(t, 30*time.Second, "the end of the domain of "+job, func() bool {
+	testcluster.Within(t, 30*time.Second, "the end of the domain of "+job, func() bool {
 		// The pods are listed first: those that run now ran before the domain was found to be deleted.
 		running := 0
 		for _, pod := range podsOf(t.Context(), t, namespaceOf(t), job) {

@@ -25,7 +25,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -77,7 +77,7 @@ func TestNamespaces_OthersAreLeftAlone(t *testing.T) {
 	)
 	kept(t, trainJobs, strings.Replace(job("narrow-b", "torch-distributed"), wish, "", 1))
 	for namespace, gangs := range map[string]int{"narrow-a": 1, "narrow-b": 0} {
-		stage.Within(t, 30*time.Second, "the end of the job in "+namespace, func() bool {
+		testcluster.Within(t, 30*time.Second, "the end of the job in "+namespace, func() bool {
 			stored, err := shared.Dynamic.Resource(trainJobs).
 				Namespace(namespace).
 				Get(t.Context(), "train", metav1.GetOptions{})
@@ -206,7 +206,7 @@ func runNarrow(t *testing.T, release render.Release, port string) func() string 
 			t.Log(read())
 		}
 	}()
-	stage.Within(t, 40*time.Second, "the controller's readiness", func() bool {
+	testcluster.Within(t, 40*time.Second, "the controller's readiness", func() bool {
 		response, err := http.Get("http://127.0.0.1:" + health + "/readyz")
 		if err != nil {
 			return false

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // forStock is a gang, as gang makes it, for the stock scheduler.
@@ -38,7 +38,7 @@ func TestStockScheduler_PlacesTheSameGang(t *testing.T) {
 	}
 	jobs := play(t, 30*time.Second, forStock("theirs", 8, "2s")+"---\n"+gang("ours", 8, "2s"))
 	theirs := jobs["theirs"]
-	if theirs.Outcome != outcome.Complete || len(theirs.Ranks) != 8 {
+	if theirs.Outcome != summary.Complete || len(theirs.Ranks) != 8 {
 		t.Fatalf("%s with %d ranks, want Complete with 8 (%s)", theirs.Outcome, len(theirs.Ranks), theirs.Reason)
 	}
 	for _, rank := range theirs.Ranks {
@@ -82,7 +82,7 @@ func TestStockScheduler_TooLargeGangStaysWhole(t *testing.T) {
 	}
 	// A clique has 18 trays.
 	job := play(t, 10*time.Second, forStock("too-large", 19, "1s"))["too-large"]
-	if job.Outcome != outcome.Unplaced || len(job.Ranks) != 19 {
+	if job.Outcome != summary.Unplaced || len(job.Ranks) != 19 {
 		t.Fatalf("%s with %d ranks, want Unplaced with 19", job.Outcome, len(job.Ranks))
 	}
 	for _, rank := range job.Ranks {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // everything is every verb on everything of core, of groups, of TrainJobs and of Lockstep.
@@ -61,7 +61,7 @@ func TestAdmissionPolicy_TenantsCannotWriteTimes(t *testing.T) {
 	play(t, 30*time.Second, gang("timed", 2, "1s"))
 	namespace := namespaceOf(t)
 	groups := tenant(t, namespace).SchedulingV1beta1().PodGroups(namespace)
-	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+	testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		_, err := groups.Get(t.Context(), "timed", metav1.GetOptions{})
 		return err == nil
 	})
@@ -101,7 +101,7 @@ func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
 	namespace := namespaceOf(t)
 	client := tenant(t, namespace)
 	var group *schedulingv1beta1.PodGroup
-	stage.Within(t, 10*time.Second, "the tenant's role", func() (found bool) {
+	testcluster.Within(t, 10*time.Second, "the tenant's role", func() (found bool) {
 		var err error
 		group, err = client.SchedulingV1beta1().PodGroups(namespace).Get(t.Context(), "owning", metav1.GetOptions{})
 		return err == nil

@@ -11,7 +11,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // withPriority is a runtime like torch-distributed, of a priority.
@@ -84,7 +84,7 @@ func TestPreemption_EvictsOneWholeGang(t *testing.T) {
 	}
 	tellsOfItsPreemption(t, namespace, left[0])
 	newRunners(t, namespace, left[0], 18, before[left[0]])
-	stage.Within(t, 60*time.Second, "the end of high", func() bool {
+	testcluster.Within(t, 60*time.Second, "the end of high", func() bool {
 		return slices.Contains(conditionsOf(t.Context(), t, namespace, "high"), "Complete")
 	})
 	for name := range before {

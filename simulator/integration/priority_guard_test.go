@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // The chart's PriorityClass is before all gangs and evicts them, so a tenant with every right in a namespace creates
@@ -20,7 +20,7 @@ func TestPriority_TheClassOfLockstepIsForItsPods(t *testing.T) {
 	makeNamespace(t, namespace)
 	client := tenant(t, namespace)
 	const refusal = "PriorityClass lockstep is for the pods of lockstep-scheduler and lockstep-controller"
-	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+	testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		return createPod(t, client, namespace, "", "") == nil
 	})
 	for name, by := range map[string]kubernetes.Interface{"a tenant": client, "a controller": shared.Client} {
@@ -41,7 +41,7 @@ func TestPriority_SystemClassesAreNotForTenants(t *testing.T) {
 	makeNamespace(t, namespace)
 	client := tenant(t, namespace)
 	const refusal = "would be before all gangs and evict them"
-	stage.Within(t, 10*time.Second, "the tenant's role", func() bool {
+	testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		return createPod(t, client, namespace, "", "lockstep-scheduler") == nil
 	})
 	for _, class := range []string{"system-cluster-critical", "system-node-critical"} {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // prioritized is a TrainJob of two ranks that names its priority class.
@@ -75,7 +75,7 @@ func TestPriority_AJobNamesItsClass(t *testing.T) {
 	for _, pod := range podsOf(t.Context(), t, poor, "beyond") {
 		t.Errorf("pod %s of class %q runs beyond the quota", pod.Name, pod.Spec.PriorityClassName)
 	}
-	stage.Within(t, 20*time.Second, "the quota's refusal", func() bool {
+	testcluster.Within(t, 20*time.Second, "the quota's refusal", func() bool {
 		events, err := shared.Client.CoreV1().
 			Events(poor).
 			List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job"})
@@ -89,12 +89,12 @@ func TestPriority_AJobNamesItsClass(t *testing.T) {
 		}
 		return false
 	})
-	stage.Within(t, 20*time.Second, "the job says that it has no pods", func() bool {
+	testcluster.Within(t, 20*time.Second, "the job says that it has no pods", func() bool {
 		said := schedulingOf(t, poor, "beyond")
 		return said.Phase == trainerv1alpha1.PhaseWaiting &&
 			said.Reason == "no pod of node is created: see the Events of Job beyond-node-0 and of JobSet beyond"
 	})
-	stage.Within(t, 90*time.Second, "an Event that says so", func() bool {
+	testcluster.Within(t, 90*time.Second, "an Event that says so", func() bool {
 		return slices.Contains(toldOf(t, poor, "beyond"), "NoPods")
 	})
 }
@@ -119,7 +119,7 @@ func limit(t *testing.T, namespace string, quota *corev1.ResourceQuota) {
 		PriorityClassName: quota.Spec.ScopeSelector.MatchExpressions[0].Values[0],
 		Containers:        []corev1.Container{{Name: "try", Image: "none"}},
 	}}
-	stage.Within(t, 20*time.Second, "admission that knows the quota", func() bool {
+	testcluster.Within(t, 20*time.Second, "admission that knows the quota", func() bool {
 		_, err := shared.Client.CoreV1().Pods(namespace).
 			Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "exceeded quota")

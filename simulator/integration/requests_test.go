@@ -10,7 +10,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/integration/rights"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // record returns the file to which package rights holds the roles: one file for each API of gangs.
@@ -31,11 +31,11 @@ func requestsFlag() *string {
 }
 
 // compareRequests fails if a request of the record is not made any more, or writes the record anew.
-func compareRequests(what string) func(stage.Stage) error {
+func compareRequests(what string) func(testcluster.Cluster) error {
 	if what == "" {
 		return nil
 	}
-	return func(s stage.Stage) error {
+	return func(s testcluster.Cluster) error {
 		allowed, err := rights.Shipped()
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 const (
@@ -42,7 +42,7 @@ kind: TrainJob
 metadata: {name: careless, namespace: NAMESPACE}
 spec: {runtimeRef: {name: plain}, trainer: {numNodes: 2}}
 `)
-	stage.Within(t, 10*time.Second, "the reason", func() bool {
+	testcluster.Within(t, 10*time.Second, "the reason", func() bool {
 		return strings.Contains(schedulingOf(t, namespaceOf(t), "careless").Reason,
 			"enforces Pod Security restricted, which refuses the pods of node: allowPrivilegeEscalation != false")
 	})
@@ -50,7 +50,7 @@ spec: {runtimeRef: {name: plain}, trainer: {numNodes: 2}}
 		t.Errorf("there are %d pods", len(pods))
 	}
 	enforce(t, relax)
-	stage.Within(t, 2*time.Minute, "the pods", func() bool {
+	testcluster.Within(t, 2*time.Minute, "the pods", func() bool {
 		return len(podsOf(t.Context(), t, namespaceOf(t), "careless")) == 2 &&
 			!strings.Contains(schedulingOf(t, namespaceOf(t), "careless").Reason, "Pod Security")
 	})
@@ -101,7 +101,7 @@ func letIn(t *testing.T, shipped *unstructured.Unstructured) {
 	}}
 	for _, object := range []*unstructured.Unstructured{of, job} {
 		kind := trainJobs.GroupVersion().WithResource(strings.ToLower(object.GetKind()) + "s")
-		stage.Within(t, 10*time.Second, object.GetKind()+" "+object.GetName(), func() bool {
+		testcluster.Within(t, 10*time.Second, object.GetKind()+" "+object.GetName(), func() bool {
 			_, err := shared.Dynamic.Resource(kind).
 				Namespace(namespace).
 				Create(t.Context(), object, metav1.CreateOptions{})
@@ -109,7 +109,7 @@ func letIn(t *testing.T, shipped *unstructured.Unstructured) {
 		})
 	}
 	var made jobsetv1alpha2.JobSet
-	stage.Within(t, 10*time.Second, "the JobSet of "+name, func() bool {
+	testcluster.Within(t, 10*time.Second, "the JobSet of "+name, func() bool {
 		found, err := shared.Dynamic.Resource(jobsetv1alpha2.GroupVersion.WithResource("jobsets")).Namespace(namespace).
 			Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &made) == nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // shape is a change of a suspended job of two nodes that its JobSet does not take.
@@ -67,7 +67,7 @@ func TestSuspendedJob_TakesAnotherShape(t *testing.T) {
 	}
 	// The annotation for the run time of fake pods is on the pods: on a slow machine they would have ended before all
 	// were checked.
-	lasting := &unstructured.Unstructured{Object: stage.TorchRuntime("lasting", "10m")}
+	lasting := &unstructured.Unstructured{Object: testcluster.TorchRuntime("lasting", "10m")}
 	lasting.SetAPIVersion(trainingRuntimes.GroupVersion().String())
 	_, err = shared.Dynamic.Resource(trainingRuntimes).
 		Namespace(namespace).
@@ -95,7 +95,7 @@ spec:
 			newRunners(t, namespace, name, 2, nil)
 			change(t, namespace, name, `{"spec":{"suspend":true}}`)
 		}
-		stage.Within(t, 60*time.Second, "a JobSet without pods of "+name, func() bool {
+		testcluster.Within(t, 60*time.Second, "a JobSet without pods of "+name, func() bool {
 			return rests(t, namespace, name)
 		})
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // reporting is a TrainJob whose pods run long enough to report.
@@ -57,7 +57,7 @@ func TestTrainerStatus_PodsReport(t *testing.T) {
 		"metrics":                   []any{map[string]any{"name": "loss", "value": "0.1"}},
 	}
 	// It is the job's first report, which is written at once.
-	stage.Within(t, 2*time.Second, "the report", func() bool {
+	testcluster.Within(t, 2*time.Second, "the report", func() bool {
 		return cmp.Equal(want, trainerStatus(t, namespace, "train"))
 	})
 	reporter.checkRefusals(t, first)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // drain closes the nodes of these pods, and evicts them. It returns the function that opens the nodes again.
@@ -89,7 +89,7 @@ spec:
 	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
 		t.Errorf("the JobSet was started again %d times", restarts)
 	}
-	stage.Within(t, 90*time.Second, "the job's completion", func() bool {
+	testcluster.Within(t, 90*time.Second, "the job's completion", func() bool {
 		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // trialOf returns a trial of the sweep "lr" with a limit on the running ones.
@@ -114,7 +114,7 @@ func TestSweep_TunerReadsMetricsFromStatus(t *testing.T) {
 		if code, answer := reporter.post(t, proof, report); code != http.StatusOK {
 			t.Fatalf("answer %d %s", code, answer)
 		}
-		stage.Within(
+		testcluster.Within(
 			t,
 			40*time.Second,
 			"the loss "+loss,

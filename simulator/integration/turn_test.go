@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // The keys of the instant since which a job waits, on its PodGroup and on itself.
@@ -59,12 +59,12 @@ spec: {suspend: true, runtimeRef: {name: torch-distributed}}
 			since := created.GetCreationTimestamp().Time
 			time.Sleep(2 * time.Second)
 			resume := `{"metadata":{"annotations":{"` + jobQueuedAt + `":"2020-01-01T00:00:00Z"}},"spec":{"suspend":false}}`
-			stage.Within(t, 10*time.Second, "the right to resume", func() bool {
+			testcluster.Within(t, 10*time.Second, "the right to resume", func() bool {
 				_, err := c.user.Resource(trainJobs).Namespace(namespace).
 					Patch(t.Context(), name, types.MergePatchType, []byte(resume), metav1.PatchOptions{})
 				return err == nil
 			})
-			stage.Within(t, 20*time.Second, "the PodGroup", func() bool {
+			testcluster.Within(t, 20*time.Second, "the PodGroup", func() bool {
 				group, err := shared.Client.SchedulingV1beta1().
 					PodGroups(namespace).
 					Get(t.Context(), name, metav1.GetOptions{})

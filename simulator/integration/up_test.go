@@ -18,7 +18,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cli"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // The command itself, as a user runs it: it answers with one JSON object, holds the cluster, refuses a second run on
@@ -37,7 +37,7 @@ func TestUp_HoldsUntilAComponentDies(t *testing.T) {
 			cli.Environment{Out: out, Err: &stderr, Clock: clock.RealClock{}})
 		_ = out.Close()
 	}()
-	var report outcome.Report
+	var report summary.Report
 	decoder := json.NewDecoder(answer)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&report); err != nil {
@@ -47,7 +47,7 @@ func TestUp_HoldsUntilAComponentDies(t *testing.T) {
 		t.Errorf("the answer is about %s, %d nodes, mode %s, components %v",
 			report.Fleet, report.Nodes, report.Mode, report.Components)
 	}
-	if len(report.Jobs) != 1 || report.Jobs[0].Outcome != outcome.Complete || len(report.Jobs[0].Ranks) != 3 {
+	if len(report.Jobs) != 1 || report.Jobs[0].Outcome != summary.Complete || len(report.Jobs[0].Ranks) != 3 {
 		t.Errorf("jobs %+v, want one of three ranks that is complete", report.Jobs)
 	}
 	if _, err := clientcmd.LoadFromFile(report.Kubeconfig); err != nil {
@@ -61,7 +61,7 @@ func TestUp_HoldsUntilAComponentDies(t *testing.T) {
 		t.Errorf("a second run on a live directory: exit %d, %s", code, second.String())
 	}
 
-	kwok := slices.IndexFunc(report.Components, func(c outcome.Component) bool { return c.Name == "kwok" })
+	kwok := slices.IndexFunc(report.Components, func(c summary.Component) bool { return c.Name == "kwok" })
 	if err := syscall.Kill(report.Components[kwok].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestUp_EndsWithCtrlC(t *testing.T) {
 		}, cli.Environment{Out: out, Err: &stderr, Clock: clock.RealClock{}})
 		_ = out.Close()
 	}()
-	var report outcome.Report
+	var report summary.Report
 	if err := json.NewDecoder(answer).Decode(&report); err != nil {
 		t.Fatalf("decoding the answer: %v; exit %d:\n%s", err, <-exit, stderr.String())
 	}

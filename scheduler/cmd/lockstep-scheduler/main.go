@@ -10,13 +10,13 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client and work queue metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // build information as a metric
 
-	"github.com/lockstep-project/lockstep/scheduler/start"
+	"github.com/lockstep-project/lockstep/scheduler/app"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	command, clean := start.Command(context.Background())
+	command, clean := app.Command(context.Background())
 	defer clean()
-	return start.ExitCode(cli.RunNoErrOutput(command), os.Stderr)
+	return app.ExitCode(cli.RunNoErrOutput(command), os.Stderr)
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
-	"github.com/lockstep-project/lockstep/simulator/bench/rush"
+	"github.com/lockstep-project/lockstep/simulator/bench/loadtest"
 )
 
 // source is about as long as a small training function, which Kubeflow's SDK puts into the arguments of a job.
@@ -34,7 +34,7 @@ func TrainJob(namespace string, i int) *unstructured.Unstructured {
 			"name": Name(i), "namespace": namespace, "annotations": map[string]any{"lockstep.dev/gang": "off"},
 		},
 		"spec": map[string]any{
-			"runtimeRef": map[string]any{"name": rush.RuntimeName},
+			"runtimeRef": map[string]any{"name": loadtest.RuntimeName},
 			"trainer":    map[string]any{"command": []any{"python", "-c"}, "args": []any{code}},
 		},
 	}}

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/controller/instruments"
+	"github.com/lockstep-project/lockstep/controller/metrics"
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
@@ -47,13 +47,13 @@ func cardinalities() map[string]string {
 	}
 }
 
-func metrics(t *testing.T) string {
+func metricsPage(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
 	out.WriteString(
 		generated(
 			"Metrics",
-			"scheduler/metrics, scheduler/reservations, scheduler/start, controller/instruments and controller/statusserver",
+			"scheduler/metrics, scheduler/reservations, scheduler/app, controller/metrics and controller/statusserver",
 			"Series of Lockstep's own; kube-scheduler's and controller-runtime's are at the same endpoints. The unit is the end of the name.",
 		),
 	)
@@ -128,11 +128,11 @@ func (r *recorder) Unregister(prometheus.Collector) bool { return false }
 func controllerMetrics(t *testing.T) []metric {
 	t.Helper()
 	var r recorder
-	instruments.New(&r)
+	metrics.New(&r)
 	statusserver.New(statusserver.Options{
 		Registry: &r, Clock: clock.RealClock{}, QueriesPerSecond: 1, Burst: 1,
 	})
-	r.MustRegister(instruments.NewCensus(func() map[instruments.Population]int { return nil }))
+	r.MustRegister(metrics.NewCensus(func() map[metrics.Population]int { return nil }))
 	described := regexp.MustCompile(
 		`fqName: "([^"]*)", help: "(.*?)"(?:, unit: "[^"]*")?, constLabels: \{[^}]*\}, variableLabels: \{([^}]*)\}`,
 	)
@@ -177,7 +177,7 @@ func kindOf(c prometheus.Collector) string {
 func schedulerMetrics(t *testing.T) []metric {
 	t.Helper()
 	var rows []metric
-	for _, folder := range []string{"scheduler/metrics", "scheduler/reservations", "scheduler/start"} {
+	for _, folder := range []string{"scheduler/metrics", "scheduler/reservations", "scheduler/app"} {
 		for _, file := range parsed(t, folder) {
 			ast.Inspect(file, func(node ast.Node) bool {
 				call, ok := node.(*ast.CallExpr)
@@ -279,8 +279,8 @@ func hasNoOthers(t *testing.T) {
 	known := []string{
 		"scheduler/metrics",
 		"scheduler/reservations",
-		"scheduler/start",
-		"controller/instruments",
+		"scheduler/app",
+		"controller/metrics",
 		"controller/statusserver",
 	}
 	options := regexp.MustCompile(`\b(?:prometheus|metrics)\.(?:(?:Counter|Gauge|Histogram|Summary)Opts\{|NewDesc\()`)

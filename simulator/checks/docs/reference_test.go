@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/controller/config"
-	"github.com/lockstep-project/lockstep/scheduler/start"
+	"github.com/lockstep-project/lockstep/scheduler/app"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
 	"github.com/lockstep-project/lockstep/topology"
@@ -20,7 +20,7 @@ import (
 // TestReference holds the pages of docs/generated to the code that they are made of.
 func TestReference(t *testing.T) {
 	for name, write := range map[string]func(*testing.T) string{
-		"flags": flags, "exit-codes": exitCodes, "configuration": configuration, "crds": crds, "labels": labels, "metrics": metrics,
+		"flags": flags, "exit-codes": exitCodes, "configuration": configuration, "crds": crds, "labels": labels, "metrics": metricsPage,
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.TrimRight(write(t), "\n") + "\n"
@@ -82,7 +82,7 @@ func flags(t *testing.T) string {
 		t.Fatalf("lockstep-controller prints no help: %v", err)
 	}
 	block("lockstep-controller", usage.String())
-	scheduler, clean := start.Command(context.WithoutCancel(t.Context()))
+	scheduler, clean := app.Command(context.WithoutCancel(t.Context()))
 	defer clean()
 	out.WriteString("## lockstep-scheduler\n\nThe flags of kube-scheduler, and:\n\n")
 	gangs := scheduler.Flags().Lookup("gang-api")
@@ -125,7 +125,7 @@ func exitCodes(t *testing.T) string {
 		"| `lockstep-controller` | %s |\n",
 		cell(explained(t, "controller/cmd/lockstep-controller", "run")),
 	)
-	_, _ = fmt.Fprintf(&out, "| `lockstep-scheduler` | %s |\n", cell(explained(t, "scheduler/start", "ExitCode")))
+	_, _ = fmt.Fprintf(&out, "| `lockstep-scheduler` | %s |\n", cell(explained(t, "scheduler/app", "ExitCode")))
 	out.WriteString(
 		"\n## Ranks\n\nAnnotation `lockstep.dev/exit-codes`, such as `3=fatal, 137=other-node`, maps exit codes of ranks to:\n\n" +
 			"| action | meaning |\n|---|---|\n",

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/bench/rush"
+	"github.com/lockstep-project/lockstep/simulator/bench/loadtest"
 	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
@@ -52,11 +52,11 @@ type bench struct {
 	restarts []int
 	crowd    int
 	out      io.Writer
-	report   rush.Report
+	report   loadtest.Report
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	b := bench{out: out, report: rush.Report{Commit: commit(ctx), Processors: runtime.NumCPU(), Load: load()}}
+	b := bench{out: out, report: loadtest.Report{Commit: commit(ctx), Processors: runtime.NumCPU(), Load: load()}}
 	flags := flag.NewFlagSet("bench-controller", flag.ContinueOnError)
 	flags.StringVar(&b.dir, "dir", "out/bench", "folder that gets the results, and the clusters' state")
 	flags.IntVar(&b.jobs, "jobs", 1000, "how many jobs are created at once")
@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			if gang == "" {
 				continue
 			}
-			order := rush.Order{Namespace: corev1.NamespaceDefault, Count: b.jobs, Gang: gang, Suspend: suspend}
+			order := loadtest.Order{Namespace: corev1.NamespaceDefault, Count: b.jobs, Gang: gang, Suspend: suspend}
 			failed = errors.Join(failed, b.rush(ctx, order))
 		}
 	}
@@ -135,8 +135,8 @@ func (b *bench) readRestarts(text string) error {
 	return nil
 }
 
-func (b *bench) rush(ctx context.Context, order rush.Order) error {
-	return b.onCluster(ctx, 10*time.Minute, func(ctx context.Context, field rush.Field) error {
+func (b *bench) rush(ctx context.Context, order loadtest.Order) error {
+	return b.onCluster(ctx, 10*time.Minute, func(ctx context.Context, field loadtest.Field) error {
 		b.say(fmt.Sprintf("%d jobs, gang %s, suspended %t", order.Count, order.Gang, order.Suspend))
 		result, err := field.Run(ctx, order)
 		if err == nil {
@@ -151,13 +151,13 @@ const shares = 16
 
 // costs measures with a sixteenth of the jobs, a quarter, and all.
 func (b *bench) costs(ctx context.Context) error {
-	return b.onCluster(ctx, 10*time.Minute, func(ctx context.Context, field rush.Field) error {
+	return b.onCluster(ctx, 10*time.Minute, func(ctx context.Context, field loadtest.Field) error {
 		const rounds = 4
 		var err error
 		smallest := b.largest / shares
 		b.report.Costs, err = field.Costs(
 			ctx,
-			rush.Order{Namespace: corev1.NamespaceDefault, Gang: "on", Suspend: true},
+			loadtest.Order{Namespace: corev1.NamespaceDefault, Gang: "on", Suspend: true},
 			[]int{smallest, b.largest / 4, b.largest},
 			smallest,
 			rounds,
@@ -168,9 +168,9 @@ func (b *bench) costs(ctx context.Context) error {
 
 // restart measures restarts of the controller, on one cluster that grows. It fails if one takes too much.
 func (b *bench) restart(ctx context.Context) error {
-	return b.onCluster(ctx, time.Hour, func(ctx context.Context, field rush.Field) error {
+	return b.onCluster(ctx, time.Hour, func(ctx context.Context, field loadtest.Field) error {
 		var err error
-		order := rush.Order{Namespace: corev1.NamespaceDefault, Gang: "on", Suspend: true}
+		order := loadtest.Order{Namespace: corev1.NamespaceDefault, Gang: "on", Suspend: true}
 		b.report.Restarts, err = field.Restarts(ctx, order, b.restarts)
 		return err
 	})
@@ -179,8 +179,8 @@ func (b *bench) restart(ctx context.Context) error {
 // behind measures the wait of tenants behind a crowd of another's jobs. It fails if one waits too long.
 func (b *bench) behind(ctx context.Context) error {
 	const neighbors = 5
-	return b.onCluster(ctx, 30*time.Minute, func(ctx context.Context, field rush.Field) error {
-		order := rush.Order{Namespace: corev1.NamespaceDefault, Count: b.crowd, Gang: "on", Suspend: true}
+	return b.onCluster(ctx, 30*time.Minute, func(ctx context.Context, field loadtest.Field) error {
+		order := loadtest.Order{Namespace: corev1.NamespaceDefault, Count: b.crowd, Gang: "on", Suspend: true}
 		crowd, err := field.Behind(ctx, order, neighbors)
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (b *bench) behind(ctx context.Context) error {
 // onCluster brings up a cluster of its own for each measurement: nothing of the one before is left, and that is sooner
 // done than to delete it.
 func (b *bench) onCluster(
-	ctx context.Context, patience time.Duration, measure func(context.Context, rush.Field) error,
+	ctx context.Context, patience time.Duration, measure func(context.Context, loadtest.Field) error,
 ) error {
 	machines, err := fleet.Open(fleet.Default)
 	if err != nil {
@@ -216,7 +216,7 @@ func (b *bench) onCluster(
 	defer cancel()
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	if _, err := c.Create(ctx, rush.Runtime()); err != nil {
+	if _, err := c.Create(ctx, loadtest.Runtime()); err != nil {
 		return err
 	}
 	field, err := b.field(c)
@@ -226,25 +226,25 @@ func (b *bench) onCluster(
 	return measure(ctx, field)
 }
 
-func (b *bench) field(c *cluster.Cluster) (rush.Field, error) {
+func (b *bench) field(c *cluster.Cluster) (loadtest.Field, error) {
 	hurried := rest.CopyConfig(c.Admin)
-	hurried.QPS, hurried.Burst = rush.QueriesPerSecond, rush.QueriesPerSecond
+	hurried.QPS, hurried.Burst = loadtest.QueriesPerSecond, loadtest.QueriesPerSecond
 	changing, err := dynamic.NewForConfig(hurried)
 	if err != nil {
-		return rush.Field{}, fmt.Errorf("making a client: %w", err)
+		return loadtest.Field{}, fmt.Errorf("making a client: %w", err)
 	}
 	watching, err := metadata.NewForConfig(c.Admin)
 	if err != nil {
-		return rush.Field{}, fmt.Errorf("making a client: %w", err)
+		return loadtest.Field{}, fmt.Errorf("making a client: %w", err)
 	}
 	client, err := rest.HTTPClientFor(c.Admin)
 	if err != nil {
-		return rush.Field{}, fmt.Errorf("making a client: %w", err)
+		return loadtest.Field{}, fmt.Errorf("making a client: %w", err)
 	}
-	return rush.Field{
+	return loadtest.Field{
 		Dynamic:  changing,
 		Metadata: watching,
-		Usage:    rush.Scrape(client, c.ControllerMetrics()),
+		Usage:    loadtest.Scrape(client, c.ControllerMetrics()),
 		Replace:  c.RestartController,
 		Clock:    clock.RealClock{},
 		Progress: b.say,

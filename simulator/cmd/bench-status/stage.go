@@ -25,8 +25,8 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller/plan"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/bench/loadtest"
 	"github.com/lockstep-project/lockstep/simulator/bench/reportload"
-	"github.com/lockstep-project/lockstep/simulator/bench/rush"
 	"github.com/lockstep-project/lockstep/simulator/inputs/fleet"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
@@ -50,7 +50,7 @@ type stage struct {
 	clients   kubernetes.Interface
 	dynamic   dynamic.Interface
 	roots     *x509.CertPool
-	usage     func(context.Context) (rush.Usage, error)
+	usage     func(context.Context) (loadtest.Usage, error)
 	reporters []reportload.Reporter
 	stopped   []int
 }
@@ -89,11 +89,11 @@ func (s *stage) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	s.usage = rush.Scrape(scraping, s.cluster.ControllerMetrics())
+	s.usage = loadtest.Scrape(scraping, s.cluster.ControllerMetrics())
 	if !s.roots.AppendCertsFromPEM(s.cluster.Admin.CAData) {
 		return errors.New("the cluster has no authority")
 	}
-	if _, err := s.cluster.Create(ctx, rush.Runtime()); err != nil {
+	if _, err := s.cluster.Create(ctx, loadtest.Runtime()); err != nil {
 		return err
 	}
 	err = wait.PollUntilContextTimeout(

@@ -72,7 +72,9 @@ func TestEngine_PlaysScenes(t *testing.T) {
 			if before, _, _ := strings.Cut(reason, ":"); before != what {
 				t.Errorf(
 					"the scene has %q, which a trace cannot express, and its row in unsaid is %q: want one like \"%s: why\"",
-					what, reason, what,
+					what,
+					reason,
+					what,
 				)
 			}
 			return

@@ -93,7 +93,9 @@ func TestEngines_PlayScenes(t *testing.T) {
 		if before, _, _ := strings.Cut(reason, ":"); before != what {
 			t.Errorf(
 				"the scene has %q, which a scenario cannot express, and its row in unplayed is %q: want one like \"%s: why; test\"",
-				what, reason, what,
+				what,
+				reason,
+				what,
 			)
 		}
 		if what != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
-	"github.com/lockstep-project/lockstep/simulator/live/session"
+	"github.com/lockstep-project/lockstep/simulator/live/liverun"
 )
 
 func now() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
@@ -26,7 +26,7 @@ func now() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 // shipped is a cluster with the shipped runtimes and two PriorityClasses.
 func shipped(t *testing.T) capture.Snapshot {
 	t.Helper()
-	catalog, err := session.ShippedRuntimes()
+	catalog, err := liverun.ShippedRuntimes()
 	if err != nil {
 		t.Fatal(err)
 	}

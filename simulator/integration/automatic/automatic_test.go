@@ -20,7 +20,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/controller/plan"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/topology"
 )
 
@@ -104,7 +104,7 @@ func words(job *trainerv1alpha1.TrainJob) string {
 func trainers(t *testing.T, job string, count int) []corev1.Pod {
 	t.Helper()
 	var out []corev1.Pod
-	stage.Within(t, time.Minute, "the pods of "+job, func() bool {
+	testcluster.Within(t, time.Minute, "the pods of "+job, func() bool {
 		out = nil
 		for _, pod := range shared.PodsOf(t.Context(), t, metav1.NamespaceDefault, job) {
 			if strings.HasPrefix(pod.Name, job+"-node-") && pod.Status.Phase == corev1.PodRunning {
@@ -135,13 +135,13 @@ func TestAuto_TorchtuneGetsItsDevices(t *testing.T) {
 	if !strings.HasPrefix(pod.Spec.NodeName, "h100-") || gpus.Value() != 1 {
 		t.Errorf("pod %s is on %s with %s GPUs", pod.Name, pod.Spec.NodeName, gpus.String())
 	}
-	stage.Within(t, 20*time.Second, "the Event", func() bool {
+	testcluster.Within(t, 20*time.Second, "the Event", func() bool {
 		events, err := shared.Client.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 			FieldSelector: "involvedObject.name=tuned,reason=ResourcesChosen",
 		})
 		return err == nil && len(events.Items) == 1 && events.Items[0].Message == words(job)
 	})
-	stage.Within(t, time.Minute, "the end", func() bool { return get(t, "tuned").Ended() })
+	testcluster.Within(t, time.Minute, "the end", func() bool { return get(t, "tuned").Ended() })
 	if after := get(t, "tuned"); after.Generation != 1 || size(after) != "1 x 1" {
 		t.Errorf("it was written to later: generation %d, %s", after.Generation, size(after))
 	}
@@ -210,7 +210,7 @@ func TestAuto_LaterFleetChangesNothing(t *testing.T) {
 	relabel(t, "h100-", "8192")
 	relabel(t, "t4-", "8192")
 	t.Cleanup(func() { relabel(t, "h100-", "81559"); relabel(t, "t4-", "15360") })
-	stage.Within(t, 10*time.Second, "another answer for a new job", func() bool {
+	testcluster.Within(t, 10*time.Second, "another answer for a new job", func() bool {
 		job, err := create(t, jobOf("new", "", torchtune3B), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err == nil && strings.Contains(words(job), "NVIDIA-GB200")
 	})

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // burst is a pool without nodes.
@@ -40,7 +40,7 @@ func reasons(t *testing.T, ofMembers string) {
 	alone := strings.ReplaceAll(member("alone", 0, burst), ", labels: {lockstep.dev/pod-group: alone}", "")
 	create(t, alone)
 	for prefix, want := range map[string]string{"train": ofMembers, "alone": corev1.PodReasonUnschedulable} {
-		stage.Within(t, time.Minute, "reason "+want+" of "+prefix, func() bool {
+		testcluster.Within(t, time.Minute, "reason "+want+" of "+prefix, func() bool {
 			for _, pod := range pods(t, prefix) {
 				if scheduled(pod).Reason != want {
 					return false
@@ -68,7 +68,7 @@ func TestDemand_OneRequestForEachGang(t *testing.T) {
 	makeNamespace(t)
 	gang(t, "large", 3, burst)
 	gang(t, "small", 2, burst)
-	stage.Within(t, time.Minute, "two requests", func() bool { return len(requested(t)) == 2 })
+	testcluster.Within(t, time.Minute, "two requests", func() bool { return len(requested(t)) == 2 })
 	first := requested(t)
 	if first["large"].count != 3 || first["small"].count != 2 {
 		t.Errorf("the requests are for %+v", first)
@@ -91,20 +91,20 @@ func TestDemand_OneRequestForEachGang(t *testing.T) {
 	for _, node := range []string{"burst-0", "burst-1"} {
 		addNode(t, node, "8", map[string]string{"pool": "burst"})
 	}
-	stage.Within(t, time.Minute, "small runs, and only large asks", func() bool {
+	testcluster.Within(t, time.Minute, "small runs, and only large asks", func() bool {
 		asks := requested(t)
 		return running(t, "small") == 2 && len(asks) == 1 && asks["large"] == first["large"]
 	})
 	for _, name := range []string{"burst-2", "burst-3", "burst-4"} {
 		addNode(t, name, "8", map[string]string{"pool": "burst"})
 	}
-	stage.Within(
+	testcluster.Within(
 		t,
 		time.Minute,
 		"large runs, and nothing asks",
 		func() bool { return running(t, "large") == 3 && len(requested(t)) == 0 },
 	)
-	stage.Within(t, time.Minute, "no templates are left", func() bool { return templates(t) == "" })
+	testcluster.Within(t, time.Minute, "no templates are left", func() bool { return templates(t) == "" })
 }
 
 // request is a ProvisioningRequest.

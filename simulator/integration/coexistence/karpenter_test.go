@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // karpenterModule has a provider that makes nodes of KWOK.
@@ -45,7 +45,7 @@ func TestKarpenter_NodesForGangs(t *testing.T) {
 				gang(t, fmt.Sprintf("train-%d", i), 4, "nodeSelector: {pool: "+pool+"}")
 			}
 			if c.nodes > 0 {
-				stage.Within(
+				testcluster.Within(
 					t,
 					time.Minute,
 					"Karpenter's nodes",

@@ -22,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -36,7 +36,7 @@ var (
 	write      = flag.Bool("write", false, "write what the tests see to docs/neighbors.md")
 	kubernetes = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -46,11 +46,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	offered := cmp.Or(probe.Mode(*mode), cluster.DefaultMode(*kubernetes))
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name: "coexistence", Machines: "testdata/fleet.yaml", Out: os.Stdout,
 		Options: cluster.Options{Mode: offered, Kubernetes: *kubernetes},
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }
 
 // documented fails the test unless docs/neighbors.md has these blocks.
@@ -173,7 +173,7 @@ func empty(ctx context.Context, t *testing.T, namespace string) {
 func pods(t *testing.T, prefix string) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
-	stage.Ask(t, func() error {
+	testcluster.Ask(t, func() error {
 		list, err := shared.Client.CoreV1().Pods(namespaceOf(t)).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("listing pods: %w", err)

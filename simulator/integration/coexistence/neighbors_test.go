@@ -20,7 +20,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // gpus is the resource that all neighbors of these tests ask for.
@@ -56,7 +56,7 @@ func neighbors(t *testing.T) {
 		}
 		uids[object.GetName()] = string(made.GetUID())
 	}
-	stage.Within(t, time.Minute, "the neighbors run", func() bool {
+	testcluster.Within(t, time.Minute, "the neighbors run", func() bool {
 		return running(t, "lab-0") == 1 && running(t, "llm-") == 2 && running(t, "web-") == 1 && running(t, "etl-") == 3
 	})
 }
@@ -137,10 +137,10 @@ func told(t *testing.T, text string) string {
 func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 	neighbors(t)
 	gang(t, "small", 1, "")
-	stage.Within(t, time.Minute, "the small gang", func() bool { return running(t, "small") == 1 })
+	testcluster.Within(t, time.Minute, "the small gang", func() bool { return running(t, "small") == 1 })
 	onNodes(t)
 	gang(t, "large", 4, "")
-	stage.Within(t, time.Minute, "the large gang has a reservation", func() bool {
+	testcluster.Within(t, time.Minute, "the large gang has a reservation", func() bool {
 		return strings.Contains(waitingOf(t, "large"), "a place is reserved for it")
 	})
 	answer := explained(t, "large")
@@ -150,7 +150,12 @@ func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 		}
 	}
 	create(t, notebookOfOurs)
-	stage.Within(t, time.Minute, "a notebook beside the reservation", func() bool { return running(t, "mine-0") == 1 })
+	testcluster.Within(
+		t,
+		time.Minute,
+		"a notebook beside the reservation",
+		func() bool { return running(t, "mine-0") == 1 },
+	)
 	// The other nodes are reserved: services do not end, so that no place includes theirs. Which rack has them depends
 	// on the instant at which the StatefulSet's controller creates the first notebook.
 	services := slices.Concat(pods(t, "lab-"), pods(t, "llm-"))
@@ -169,7 +174,7 @@ func TestNeighbors_GangWaitsForWhatEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stage.Within(t, time.Minute, "the large gang", func() bool { return running(t, "large") == 4 })
+	testcluster.Within(t, time.Minute, "the large gang", func() bool { return running(t, "large") == 4 })
 	onNodes(t)
 }
 
@@ -193,7 +198,7 @@ spec:
 func TestNeighbors_ServicesThatHoldAGangUp(t *testing.T) {
 	neighbors(t)
 	gang(t, "large", 7, "")
-	stage.Within(t, time.Minute, "the gang waits", func() bool { return waitingOf(t, "large") != "" })
+	testcluster.Within(t, time.Minute, "the gang waits", func() bool { return waitingOf(t, "large") != "" })
 	if text := waitingOf(t, "large"); strings.Contains(text, "reserved") {
 		t.Errorf("a place is reserved: %s", text)
 	}
@@ -229,7 +234,7 @@ kind: PodDisruptionBudget
 metadata: {namespace: NAMESPACE, name: web}
 spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 `)
-	stage.Within(t, time.Minute, "the budgets are counted", func() bool {
+	testcluster.Within(t, time.Minute, "the budgets are counted", func() bool {
 		all, err := shared.Client.PolicyV1().
 			PodDisruptionBudgets(namespaceOf(t)).
 			List(t.Context(), metav1.ListOptions{})
@@ -239,7 +244,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 			})
 	})
 	gang(t, "urgent", 3, "priorityClassName: urgent")
-	stage.Within(t, time.Minute, "the urgent gang", func() bool { return running(t, "urgent") == 3 })
+	testcluster.Within(t, time.Minute, "the urgent gang", func() bool { return running(t, "urgent") == 3 })
 	for prefix, want := range map[string]int{"lab-0": 1, "llm-": 2, "web-": 1, "etl-3f2a9b8c7d6e5f40-driver": 1, "etl-7d6e5f403f2a9b8c-exec": 1} {
 		if got := running(t, prefix); got != want {
 			t.Errorf("%d pods of %s run, want %d", got, prefix, want)
@@ -256,12 +261,17 @@ func TestNeighbors_UrgentServiceTakesAGangsNode(t *testing.T) {
 		t.Run(scheduler, func(t *testing.T) {
 			makeNamespace(t)
 			gang(t, "whole", 8, "")
-			stage.Within(t, time.Minute, "the gang", func() bool { return running(t, "whole") == 8 })
+			testcluster.Within(t, time.Minute, "the gang", func() bool { return running(t, "whole") == 8 })
 			create(t, strings.ReplaceAll(urgentPod, "SCHEDULER", scheduler))
-			stage.Within(t, time.Minute, "the urgent pod", func() bool { return running(t, "service-0") == 1 })
-			stage.Within(t, time.Minute, "the members that stay", func() bool { return len(pods(t, "whole")) == left })
+			testcluster.Within(t, time.Minute, "the urgent pod", func() bool { return running(t, "service-0") == 1 })
+			testcluster.Within(
+				t,
+				time.Minute,
+				"the members that stay",
+				func() bool { return len(pods(t, "whole")) == left },
+			)
 			if left > 0 {
-				stage.Within(t, time.Minute, "the words about them", func() bool {
+				testcluster.Within(t, time.Minute, "the words about them", func() bool {
 					return strings.Contains(waitingOf(t, "whole"), "1 of the 8 members that it needs are lost")
 				})
 			}

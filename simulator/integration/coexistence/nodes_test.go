@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // The owner of a gang that no node holds, neither an existing one nor one that can be added, gets the reason before its
@@ -33,7 +33,7 @@ spec:
 	}
 	job("never", "32")
 	job("later", "16")
-	stage.Within(t, time.Minute, "pods of later, and an answer to never", func() bool {
+	testcluster.Within(t, time.Minute, "pods of later, and an answer to never", func() bool {
 		return len(pods(t, "later")) == 2 && standing(t, "never")["phase"] == "Blocked"
 	})
 	text, err := yaml.Marshal(map[string]any{"status": map[string]any{"scheduling": map[string]any{
@@ -43,7 +43,7 @@ spec:
 		t.Fatal(err)
 	}
 	documented(t, map[string]string{"held": string(text)})
-	stage.Within(t, time.Minute, "an Event", func() bool {
+	testcluster.Within(t, time.Minute, "an Event", func() bool {
 		list, err := shared.Client.CoreV1().
 			Events(namespaceOf(t)).
 			List(t.Context(), metav1.ListOptions{FieldSelector: "reason=NoNodeFits"})
@@ -56,7 +56,7 @@ spec:
 		for i := range 2 {
 			addNode(t, fmt.Sprintf("for-%s-%d", c.job, i), c.accelerators, map[string]string{})
 		}
-		stage.Within(
+		testcluster.Within(
 			t,
 			time.Minute,
 			c.job+" runs where nodes for it are",

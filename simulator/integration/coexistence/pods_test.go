@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // enforce applies a policy of the chart, until the test ends, and returns when the API server follows it.
@@ -37,7 +37,7 @@ func enforce(t *testing.T, release render.Release, name string, follows func() b
 		}
 		t.Cleanup(func() { remove(ctx, t, found[0]) })
 	}
-	stage.Within(t, time.Minute, "the API server follows "+name, follows)
+	testcluster.Within(t, time.Minute, "the API server follows "+name, follows)
 }
 
 func remove(ctx context.Context, t *testing.T, object *unstructured.Unstructured) {
@@ -147,7 +147,7 @@ func TestPods_OffAcceleratorsWhereTheyLand(t *testing.T) {
 				servers("cache", scheduler, "lockstep.dev/accelerator-nodes: allowed", "{cpu: 8}"),
 				servers("infer", scheduler, "", "{nvidia.com/gpu: 1}"),
 			}, "---\n"))
-			stage.Within(
+			testcluster.Within(
 				t,
 				time.Minute,
 				"all but some of web run",

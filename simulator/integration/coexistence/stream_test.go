@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // stream returns Jobs whose pods of 8 GPUs run for some seconds each, one after another, and use all eight nodes.
@@ -71,7 +71,7 @@ func beside(t *testing.T, scheduler, class string) outcome {
 		makeNamespace(t)
 	}
 	create(t, stream(scheduler))
-	stage.Within(t, time.Minute, "the nodes are full", func() bool { return running(t, "stream") == 8 })
+	testcluster.Within(t, time.Minute, "the nodes are full", func() bool { return running(t, "stream") == 8 })
 	began, evicted := time.Now(), map[types.UID]bool{}
 	classed := ""
 	if class != "" {

@@ -22,7 +22,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/operators"
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
@@ -66,11 +66,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "datacache:", err)
 		os.Exit(1)
 	}
-	os.Exit(stage.RunReal(context.Background(), m, setting()))
+	os.Exit(testcluster.RunReal(context.Background(), m, setting()))
 }
 
-func setting() stage.RealSetting {
-	return stage.RealSetting{Name: "datacache", Start: start, Out: os.Stdout}
+func setting() testcluster.RealSetting {
+	return testcluster.RealSetting{Name: "datacache", Start: start, Out: os.Stdout}
 }
 
 var (

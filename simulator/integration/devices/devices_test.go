@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 const pcieRoot, numaNode = "resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode"
@@ -20,7 +20,7 @@ const pcieRoot, numaNode = "resource.kubernetes.io/pcieRoot", "resource.kubernet
 // completes waits until a job is complete.
 func completes(t *testing.T, job string) {
 	t.Helper()
-	stage.Within(t, 30*time.Second, "the end of "+job, func() bool {
+	testcluster.Within(t, 30*time.Second, "the end of "+job, func() bool {
 		found, err := shared.Dynamic.Resource(trainJobs).Namespace(metav1.NamespaceDefault).
 			Get(t.Context(), job, metav1.GetOptions{})
 		if err != nil {
@@ -140,7 +140,7 @@ spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 8}}}
 `))["counted"]
-	if job.Outcome != outcome.Complete {
+	if job.Outcome != summary.Complete {
 		t.Fatalf("%s (%s)", job.Outcome, job.Reason)
 	}
 	if job.Ranks[0].Node == job.Ranks[1].Node {
@@ -203,7 +203,7 @@ func TestResourceClaim_BadOneBlocksItsGangOnly(t *testing.T) {
 			healthy := play(t, written(t, template("one-gpu",
 				`requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]`)+
 				gang("healthy", 2, "one-gpu", "1s")))["healthy"]
-			if healthy.Outcome != outcome.Complete {
+			if healthy.Outcome != summary.Complete {
 				t.Errorf("the healthy gang: %s (%s)", healthy.Outcome, healthy.Reason)
 			}
 			if pods := podsOf(t, bad.name); len(pods) != 2 || pods[0].Spec.NodeName+pods[1].Spec.NodeName != "" {
@@ -235,7 +235,7 @@ func TestResourceSlice_BelongsToItsNode(t *testing.T) {
 	if err := shared.Client.CoreV1().Nodes().Delete(t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	stage.Within(t, 20*time.Second, "the end of the slice of a node that is gone", func() bool {
+	testcluster.Within(t, 20*time.Second, "the end of the slice of a node that is gone", func() bool {
 		_, err := shared.Client.ResourceV1().ResourceSlices().Get(t.Context(), slice, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})

@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/nvlink"
 )
 
-var shared stage.Stage
+var shared testcluster.Cluster
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(stage.Main(context.Background(), m, stage.Setting{
+	os.Exit(testcluster.Main(context.Background(), m, testcluster.Setting{
 		Name: "devices", Machines: filepath.Join("testdata", "fleet.yaml"), Out: os.Stdout,
 		Options: cluster.Options{
 			Mode: probe.Full, NVLink: nvlink.Settings{Quickest: 500 * time.Millisecond, Slowest: time.Second},
 		},
-	}, func(s stage.Stage) { shared = s }))
+	}, func(s testcluster.Cluster) { shared = s }))
 }

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
@@ -72,7 +72,7 @@ func written(t *testing.T, yaml string) string {
 }
 
 // submit submits a file as lockstep up does. When the test ends, its objects are deleted and its devices are free.
-func submit(t *testing.T, file string) []outcome.JobObservation {
+func submit(t *testing.T, file string) []summary.JobObservation {
 	t.Helper()
 	jobs, submitted := shared.Submit(t, file)
 	t.Cleanup(func() { discard(t, jobs) })
@@ -80,7 +80,7 @@ func submit(t *testing.T, file string) []outcome.JobObservation {
 }
 
 // play submits a file and returns the outcome of each job, by name.
-func play(t *testing.T, file string) map[string]outcome.Job {
+func play(t *testing.T, file string) map[string]summary.Job {
 	t.Helper()
 	return shared.Watch(t, submit(t, file), 3*time.Second)
 }
@@ -141,7 +141,7 @@ func podsOf(t *testing.T, job string) []corev1.Pod {
 func running(t *testing.T, job string, count int) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
-	stage.Within(t, 30*time.Second, "the gang of "+job, func() bool {
+	testcluster.Within(t, 30*time.Second, "the gang of "+job, func() bool {
 		pods = podsOf(t, job)
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {
@@ -162,7 +162,7 @@ func waiting(t *testing.T, job string, words ...string) {
 			t.Logf("%s says: %s", job, said)
 		}
 	}()
-	stage.Within(t, 10*time.Second, "the reason of "+job, func() bool {
+	testcluster.Within(t, 10*time.Second, "the reason of "+job, func() bool {
 		group, err := shared.Client.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).
 			Get(t.Context(), job, metav1.GetOptions{})
 		if err != nil {
@@ -183,9 +183,9 @@ func waiting(t *testing.T, job string, words ...string) {
 }
 
 // unplaced fails the test unless no member of a gang has a node, and its reason has these words in it.
-func unplaced(t *testing.T, job outcome.Job, ranks int, words ...string) {
+func unplaced(t *testing.T, job summary.Job, ranks int, words ...string) {
 	t.Helper()
-	if job.Outcome != outcome.Unplaced || len(job.Ranks) != ranks {
+	if job.Outcome != summary.Unplaced || len(job.Ranks) != ranks {
 		t.Errorf("%s: %s with %d ranks, want Unplaced with %d", job.Name, job.Outcome, len(job.Ranks), ranks)
 	}
 	for _, rank := range job.Ranks {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/chart"
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
@@ -46,11 +46,11 @@ func TestMain(m *testing.M) {
 		fmt.Println("frameworks: skipped without -args -real; make e2e-real has it")
 		return
 	}
-	os.Exit(stage.RunReal(context.Background(), m, setting()))
+	os.Exit(testcluster.RunReal(context.Background(), m, setting()))
 }
 
-func setting() stage.RealSetting {
-	chosen := stage.RealSetting{Name: "frameworks", Start: start, Out: os.Stdout}
+func setting() testcluster.RealSetting {
+	chosen := testcluster.RealSetting{Name: "frameworks", Start: start, Out: os.Stdout}
 	if *write {
 		chosen.Done = writePage
 	}

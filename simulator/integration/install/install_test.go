@@ -23,7 +23,7 @@ import (
 	"github.com/lockstep-project/lockstep/manifests/render"
 	"github.com/lockstep-project/lockstep/simulator/cli"
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/doctor"
 )
 
@@ -184,7 +184,7 @@ func fitsItsSecret(t *testing.T) {
 // submit creates a TrainJob of so many nodes that run so long, with a runtime of its own.
 func submit(t *testing.T, name string, nodes int64, runTime string) {
 	t.Helper()
-	runtime := &unstructured.Unstructured{Object: stage.TorchRuntime(name, runTime)}
+	runtime := &unstructured.Unstructured{Object: testcluster.TorchRuntime(name, runTime)}
 	runtime.SetAPIVersion("trainer.kubeflow.org/v1alpha1")
 	runtime.SetNamespace("default")
 	if _, err := shared.Create(t.Context(), runtime); err != nil {

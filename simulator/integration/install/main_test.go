@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -20,7 +20,7 @@ var (
 	minor = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
 	write = flag.Bool("write", false, "write what the doctor says to docs/doctor.md")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -29,11 +29,11 @@ func TestMain(m *testing.M) {
 		fmt.Println("install: skipped with -short")
 		return
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name:     "install",
 		Machines: "gb200-72",
 		Options:  cluster.Options{Mode: probe.Mode(*mode), Kubernetes: *minor, Bare: true},
 		Out:      os.Stdout,
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // cards is a namespace with a queue for eight devices of a class, and a runtime whose pods claim four each.
@@ -115,7 +115,7 @@ func TestDeviceQuota_ClaimsOfTheRuntimeAreCounted(t *testing.T) {
 	expectRunning(t, "cards", "second", 2)
 	expectCards(t, "8")
 	for name, job := range <-done {
-		if job.Outcome != outcome.Complete || len(job.Ranks) != 2 {
+		if job.Outcome != summary.Complete || len(job.Ranks) != 2 {
 			t.Errorf("%s: %+v, want 2 ranks that completed", name, job)
 		}
 	}
@@ -153,7 +153,7 @@ func expectCards(t *testing.T, want string) {
 	t.Helper()
 	var counted usage
 	allocated := 0
-	stage.Within(t, 20*time.Second, want+" devices that are counted and allocated", func() bool {
+	testcluster.Within(t, 20*time.Second, want+" devices that are counted and allocated", func() bool {
 		counted, allocated = quotaUsed(t, "cards"), allocatedCards(t)
 		return counted["cards example.com/cards"] == want && strconv.Itoa(allocated) == want
 	})

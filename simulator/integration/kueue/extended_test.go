@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // extended is a queue for eight devices of a class that pods ask for like a resource, and a job that asks so in
@@ -73,7 +73,7 @@ spec:
 	_, at := h.next(t, 0, "job", "admitted", state.admitted)
 	expectRunning(t, "extended", "job", 2)
 	counted, allocated := usage{}, 0
-	stage.Within(t, 10*time.Second, "8 devices that are counted and allocated", func() bool {
+	testcluster.Within(t, 10*time.Second, "8 devices that are counted and allocated", func() bool {
 		claims, err := shared.Client.ResourceV1().ResourceClaims("extended").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ spec:
 	})
 	t.Logf("Kueue counts %v; %d devices are allocated", counted, allocated)
 	_, _ = h.next(t, at, "job", "complete", state.complete)
-	if job := (<-done)["job"]; job.Outcome != outcome.Complete || len(job.Ranks) != 2 {
+	if job := (<-done)["job"]; job.Outcome != summary.Complete || len(job.Ranks) != 2 {
 		t.Errorf("%+v, want 2 ranks that completed", job)
 	}
 }

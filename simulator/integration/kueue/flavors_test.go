@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // domainLabel is the label of the rack of a node of the fleet.
@@ -177,10 +177,10 @@ func TestKueuePatch_PreemptedJobMovesToAnotherFlavor(t *testing.T) {
 		t.Errorf("Kueue's patch still has something of the first flavor: %v", text)
 	}
 	_, _ = h.next(t, at, "roamer", "complete", state.complete)
-	if job := (<-low)["roamer"]; job.Outcome != outcome.Complete || len(job.Ranks) != 4 {
+	if job := (<-low)["roamer"]; job.Outcome != summary.Complete || len(job.Ranks) != 4 {
 		t.Errorf("%+v, want 4 ranks that completed", job)
 	}
-	if job := (<-high)["tenant"]; job.Outcome != outcome.Complete || len(job.Ranks) != 2 {
+	if job := (<-high)["tenant"]; job.Outcome != summary.Complete || len(job.Ranks) != 2 {
 		t.Errorf("%+v, want 2 ranks that completed", job)
 	}
 	exact("both ended", usage{})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // checkAfter is the time that a job of a queue with Lockstep's AdmissionCheck may wait for nodes.
@@ -109,7 +109,7 @@ func TestAdmissionCheck_GangMovesToTheRackWithRoom(t *testing.T) {
 		t.Errorf("Kueue pins the gang to %s, want the rack with room", rack)
 	}
 	_, _ = h.next(t, at, "gang", "complete", state.complete)
-	if job := (<-done)["gang"]; job.Outcome != outcome.Complete || len(job.Ranks) != 16 {
+	if job := (<-done)["gang"]; job.Outcome != summary.Complete || len(job.Ranks) != 16 {
 		t.Errorf("%+v, want 16 ranks that completed", job)
 	}
 	logChecks(t, "checked", "gang")

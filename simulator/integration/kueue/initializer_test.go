@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // fetching is a job, in a namespace and the queue of its name, whose trainers wait for an initializer of twelve
@@ -60,7 +60,7 @@ spec: {controllerName: lockstep.dev/nodes}
 	_, end := h.next(t, at, "fetching", "complete", state.complete)
 	h.never(t, at, end, "fetching", "suspended", state.suspended)
 	logChecks(t, "fetching", "fetching")
-	if job := (<-done)["fetching"]; job.Outcome != outcome.Complete {
+	if job := (<-done)["fetching"]; job.Outcome != summary.Complete {
 		t.Errorf("%+v, want complete", job)
 	}
 }

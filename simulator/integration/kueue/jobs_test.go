@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // lenient is a queue that has room for everything, in a namespace of its own.
@@ -81,7 +81,7 @@ func TestKueue_AdmitsJobWithUnknownFields(t *testing.T) {
 	submitted, at := h.next(t, 0, "exported", "submitted", state.suspended)
 	admitted, _ := h.next(t, at, "exported", "admitted", state.admitted)
 	show(t, admitted)
-	if job := (<-done)["exported"]; job.Outcome != outcome.Complete || len(job.Ranks) != 2 {
+	if job := (<-done)["exported"]; job.Outcome != summary.Complete || len(job.Ranks) != 2 {
 		t.Errorf("%+v, want 2 ranks that completed", job)
 	}
 	patches, _, _ := unstructured.NestedSlice(admitted.object, "spec", "runtimePatches")
@@ -114,7 +114,7 @@ spec:
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
 `))
 	h.next(t, 0, "free", "there, and not suspended", func(s state) bool { return !s.suspended() })
-	if job := (<-done)["free"]; job.Outcome != outcome.Complete || len(job.Ranks) != 2 {
+	if job := (<-done)["free"]; job.Outcome != summary.Complete || len(job.Ranks) != 2 {
 		t.Errorf("%+v, want 2 ranks that completed", job)
 	}
 	h.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -19,7 +19,7 @@ var (
 	wanted = flag.Bool("kueue", false, "build and run real Kueue")
 	mode   = flag.String("mode", string(probe.Full), "what the control plane offers: full, groups or resources")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -32,6 +32,6 @@ func TestMain(m *testing.M) {
 		Mode: probe.Mode(*mode), Kueue: true,
 		Values: map[string]any{"manager": map[string]any{"args": []any{"--kueue-check-after=" + checkAfter.String()}}},
 	}
-	setting := stage.Setting{Name: "kueue", Machines: "gb200-72", Options: options, Out: os.Stdout}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	setting := testcluster.Setting{Name: "kueue", Machines: "gb200-72", Options: options, Out: os.Stdout}
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -112,7 +112,7 @@ func TestMultiKueue_WorkersLockstepPlacesTheManagersJobs(t *testing.T) {
 	expectUntouched(t, manager, "short")
 	done, _ := h.next(t, 0, "short", "on the manager: complete", state.complete)
 	logStatus(t, done)
-	stage.Within(t, 30*time.Second, "the end of the worker's copy", func() bool { return isGone(t, "short") })
+	testcluster.Within(t, 30*time.Second, "the end of the worker's copy", func() bool { return isGone(t, "short") })
 	t.Log("the worker has neither the job nor its pods any more")
 
 	applyOn(t, manager, dispatchedJob("deleted", "", "10m"))
@@ -125,7 +125,7 @@ func TestMultiKueue_WorkersLockstepPlacesTheManagersJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.Within(
+	testcluster.Within(
 		t,
 		60*time.Second,
 		"the end of the deleted job on the worker",
@@ -136,7 +136,7 @@ func TestMultiKueue_WorkersLockstepPlacesTheManagersJobs(t *testing.T) {
 	applyOn(t, manager, dispatchedJob("low", "", "10m"))
 	expectRunning(t, "dispatched", "low", 4)
 	applyOn(t, manager, dispatchedJob("high", ", kueue.x-k8s.io/priority-class: dispatched-high", "5s"))
-	stage.Within(
+	testcluster.Within(
 		t,
 		60*time.Second,
 		"the end of the preempted job on the worker",
@@ -152,7 +152,12 @@ func TestMultiKueue_WorkersLockstepPlacesTheManagersJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.Within(t, 60*time.Second, "the end of the last job on the worker", func() bool { return isGone(t, "low") })
+	testcluster.Within(
+		t,
+		60*time.Second,
+		"the end of the last job on the worker",
+		func() bool { return isGone(t, "low") },
+	)
 }
 
 // startManager starts a second cluster, without nodes, that sends jobs to the shared one.
@@ -181,7 +186,7 @@ func startManager(t *testing.T) *cluster.Cluster {
 			1,
 		),
 	)
-	stage.Within(t, 30*time.Second, "the manager's queue", func() bool {
+	testcluster.Within(t, 30*time.Second, "the manager's queue", func() bool {
 		queue, err := manager.Dynamic.Resource(queues).Get(t.Context(), "dispatched", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

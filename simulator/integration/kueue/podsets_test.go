@@ -20,8 +20,8 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/session"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/liverun"
 )
 
 var jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
@@ -78,7 +78,7 @@ func (p podSet) String() string { return fmt.Sprintf("%d %s {%s}", p.count, p.na
 // each runtime that ships, its Workload has the podsets of the JobSet that Lockstep renders. Jobs whose usage it would
 // undercount are refused, and listed here.
 func TestWorkload_PodSetsAreThoseOfTheJobSet(t *testing.T) {
-	catalog, err := session.ShippedRuntimes()
+	catalog, err := liverun.ShippedRuntimes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ var uncounted = map[string]string{
 	"torchtune-qwen2.5-1.5b cpus":           "would not count nvidia.com/gpu: 2;",
 }
 
-func runtimesOf(catalog session.Catalog) []string {
+func runtimesOf(catalog liverun.Catalog) []string {
 	var names []string
 	for _, object := range catalog {
 		names = append(names, object.GetName())
@@ -185,7 +185,7 @@ func create(t *testing.T, job *unstructured.Unstructured) error {
 func counted(t *testing.T, job string) []podSet {
 	t.Helper()
 	var sets []podSet
-	stage.Within(t, 30*time.Second, "a Workload of "+job, func() bool {
+	testcluster.Within(t, 30*time.Second, "a Workload of "+job, func() bool {
 		list, err := shared.Dynamic.Resource(workloads).Namespace("held").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func counted(t *testing.T, job string) []podSet {
 func rendered(t *testing.T, job string) []podSet {
 	t.Helper()
 	var sets []podSet
-	stage.Within(t, 30*time.Second, "a JobSet of "+job, func() bool {
+	testcluster.Within(t, 30*time.Second, "a JobSet of "+job, func() bool {
 		object, err := shared.Dynamic.Resource(jobSets).Namespace("held").Get(t.Context(), job, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false

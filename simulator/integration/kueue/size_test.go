@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // smallQueue is a queue of sixteen GPUs, in a namespace of its own, with a job that holds all of them.
@@ -112,7 +112,7 @@ func TestSuspendedJob_AnotherSizeIsAdmitted(t *testing.T) {
 	ended := <-high
 	ended["preempted"] = (<-low)["preempted"]
 	for name, job := range ended {
-		if job.Outcome != outcome.Complete {
+		if job.Outcome != summary.Complete {
 			t.Errorf("%s: %+v, want complete", name, job)
 		}
 	}
@@ -130,7 +130,7 @@ func resize(t *testing.T, name, trainer string) error {
 func expectCounted(t *testing.T, job string, want size) {
 	t.Helper()
 	var counted []size
-	stage.Within(t, 20*time.Second, fmt.Sprintf("a Workload of %s of %+v", job, want), func() bool {
+	testcluster.Within(t, 20*time.Second, fmt.Sprintf("a Workload of %s of %+v", job, want), func() bool {
 		list, err := shared.Dynamic.Resource(workloads).Namespace("sized").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func sizeOf(t *testing.T, workload unstructured.Unstructured) size {
 // expectSize waits until a job has pods of that size that run, and no others.
 func expectSize(t *testing.T, job string, want size) {
 	t.Helper()
-	stage.Within(t, 20*time.Second, fmt.Sprintf("pods of %s of %+v", job, want), func() bool {
+	testcluster.Within(t, 20*time.Second, fmt.Sprintf("pods of %s of %+v", job, want), func() bool {
 		pods := podsOf(t, "sized", job)
 		for _, pod := range pods {
 			gpus := pod.Spec.Containers[0].Resources.Limits["nvidia.com/gpu"]

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // teamsManager is the manager of the patch in the sample of low priority.
@@ -57,7 +57,7 @@ func TestKueue_PreemptedJobCompletes(t *testing.T) {
 	}
 	withdrawn, free := h.next(t, at, "sweep", "its admission is taken back", state.withdrawn)
 	show(t, withdrawn)
-	stage.Within(t, 30*time.Second, "the end of the pods that ran", func() bool {
+	testcluster.Within(t, 30*time.Second, "the end of the pods that ran", func() bool {
 		isOfThem := func(pod corev1.Pod) bool { return started[pod.UID] }
 		return !slices.ContainsFunc(podsOf(t, "default", "sweep"), isOfThem)
 	})
@@ -77,10 +77,10 @@ func TestKueue_PreemptedJobCompletes(t *testing.T) {
 	show(t, again)
 	_, _ = h.next(t, at, "sweep", "complete", state.complete)
 
-	if job := (<-low)["sweep"]; job.Outcome != outcome.Complete || len(job.Ranks) != 4 {
+	if job := (<-low)["sweep"]; job.Outcome != summary.Complete || len(job.Ranks) != 4 {
 		t.Errorf("%+v, want 4 ranks that completed", job)
 	}
-	if job := (<-high)["urgent"]; job.Outcome != outcome.Complete || len(job.Ranks) != 2 {
+	if job := (<-high)["urgent"]; job.Outcome != summary.Complete || len(job.Ranks) != 2 {
 		t.Errorf("%+v, want 2 ranks that completed", job)
 	}
 	expectFree(t)
@@ -88,10 +88,10 @@ func TestKueue_PreemptedJobCompletes(t *testing.T) {
 }
 
 // play submits the TrainJobs of some files and follows them, beside the test; it sends the outcome of each at the end.
-func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
+func play(t *testing.T, paths ...string) <-chan map[string]summary.Job {
 	t.Helper()
 	_, submitted := shared.Submit(t, paths...)
-	done := make(chan map[string]outcome.Job, 1)
+	done := make(chan map[string]summary.Job, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go func() {
@@ -111,7 +111,7 @@ func play(t *testing.T, paths ...string) <-chan map[string]outcome.Job {
 func expectPods(t *testing.T, job string, count int) map[types.UID]bool {
 	t.Helper()
 	var pods []corev1.Pod
-	stage.Within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
+	testcluster.Within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
 		pods = slices.DeleteFunc(podsOf(t, "default", job), func(pod corev1.Pod) bool {
 			return pod.Status.Phase != corev1.PodRunning
 		})
@@ -153,7 +153,7 @@ func podsOf(t *testing.T, namespace, job string) []corev1.Pod {
 // expectFree waits until the queue has its whole quota again.
 func expectFree(t *testing.T) {
 	t.Helper()
-	stage.Within(t, 20*time.Second, "an empty queue", func() bool {
+	testcluster.Within(t, 20*time.Second, "an empty queue", func() bool {
 		queue, err := shared.Dynamic.Resource(queues).Get(t.Context(), "training", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // racks is a queue whose flavor has a topology that stops at the rack: Kueue chooses racks, and leaves the nodes in
@@ -100,7 +100,7 @@ func TestTopology_KueuePinsTheRackAndLockstepPlacesInside(t *testing.T) {
 	}
 	t.Logf("racks and jobs: %v", used)
 	for job, ended := range <-done {
-		if ended.Outcome != outcome.Complete || len(ended.Ranks) != sizes[job] {
+		if ended.Outcome != summary.Complete || len(ended.Ranks) != sizes[job] {
 			t.Errorf("%s: %+v, want %d ranks that completed", job, ended, sizes[job])
 		}
 	}
@@ -110,7 +110,7 @@ func TestTopology_KueuePinsTheRackAndLockstepPlacesInside(t *testing.T) {
 func pinned(t *testing.T, namespace, job string) string {
 	t.Helper()
 	var workload unstructured.Unstructured
-	stage.Within(t, 20*time.Second, "a topology assignment of "+job, func() bool {
+	testcluster.Within(t, 20*time.Second, "a topology assignment of "+job, func() bool {
 		list, err := shared.Dynamic.Resource(workloads).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func pinned(t *testing.T, namespace, job string) string {
 func expectInOrder(t *testing.T, job string, count int, rack string) {
 	t.Helper()
 	var pods []corev1.Pod
-	stage.Within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
+	testcluster.Within(t, 20*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
 		pods = slices.DeleteFunc(
 			podsOf(t, "racks", job),
 			func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning },

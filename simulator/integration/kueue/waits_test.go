@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
-	"github.com/lockstep-project/lockstep/simulator/live/outcome"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
+	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
 // oneRack is a queue, in a namespace of its own, whose flavor is one rack of the fleet.
@@ -113,7 +113,7 @@ func TestWaitForPodsReady_ShorterThanTheReservation(t *testing.T) {
 	remove(t, "impatient", "later")
 	_, at = h.next(t, at, "gang", "admitted again", state.admitted)
 	_, _ = h.next(t, at, "gang", "complete", state.complete)
-	if job := (<-done)["gang"]; job.Outcome != outcome.Complete || len(job.Ranks) != 18 {
+	if job := (<-done)["gang"]; job.Outcome != summary.Complete || len(job.Ranks) != 18 {
 		t.Errorf("%+v, want 18 ranks that completed", job)
 	}
 }
@@ -138,7 +138,7 @@ func TestWaitForPodsReady_LongerThanTheReservation(t *testing.T) {
 	remove(t, "patient", "holder")
 	_, end := h.next(t, at, "gang", "complete", state.complete)
 	h.never(t, at, end, "gang", "suspended", state.suspended)
-	if job := (<-done)["gang"]; job.Outcome != outcome.Complete || len(job.Ranks) != 4 {
+	if job := (<-done)["gang"]; job.Outcome != summary.Complete || len(job.Ranks) != 4 {
 		t.Errorf("%+v, want 4 ranks that completed", job)
 	}
 }
@@ -182,7 +182,7 @@ func runningOf(t *testing.T, namespace, job string) int {
 
 func expectRunning(t *testing.T, namespace, job string, count int) {
 	t.Helper()
-	stage.Within(t, 30*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
+	testcluster.Within(t, 30*time.Second, fmt.Sprintf("%d running pods of %s", count, job), func() bool {
 		return runningOf(t, namespace, job) == count
 	})
 }
@@ -209,7 +209,7 @@ func workloadOf(t *testing.T, namespace, job string) (unstructured.Unstructured,
 func expectEviction(t *testing.T, namespace, job, reason string) time.Time {
 	t.Helper()
 	var at time.Time
-	stage.Within(t, 20*time.Second, "an eviction for "+reason, func() bool {
+	testcluster.Within(t, 20*time.Second, "an eviction for "+reason, func() bool {
 		workload, _ := workloadOf(t, namespace, job)
 		conditions, _, _ := unstructured.NestedSlice(workload.Object, "status", "conditions")
 		for _, entry := range conditions {
@@ -257,7 +257,7 @@ func boundAt(t *testing.T, namespace, job string) time.Time {
 // expectNothing waits until a job has no pods and no PodGroup.
 func expectNothing(t *testing.T, namespace, job string) {
 	t.Helper()
-	stage.Within(t, 30*time.Second, "the end of all pods and groups of "+job, func() bool {
+	testcluster.Within(t, 30*time.Second, "the end of all pods and groups of "+job, func() bool {
 		groups, err := shared.Client.SchedulingV1beta1().PodGroups(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func remove(t *testing.T, namespace, job string) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	stage.Within(
+	testcluster.Within(
 		t,
 		30*time.Second,
 		"the end of the pods of "+job,

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
 	long = flag.Bool("long", false, "several rounds, and no slack")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("leader: skipped with -short")
 		return
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name: "leader", Machines: "gb200-72", Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }
 
 // rounds returns the number of tries of each change of the leader: the instant of a renewal in its period is random.

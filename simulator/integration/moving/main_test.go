@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
-var shared stage.Stage
+var shared testcluster.Cluster
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -22,9 +22,9 @@ func TestMain(m *testing.M) {
 		fmt.Println("moving: skipped with -short")
 		return
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name: "moving", Machines: "gb200-72", Options: cluster.Options{Mode: probe.Resources}, Out: os.Stdout,
 		Regates: true,
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // gang is a gang of a kind, in a namespace of its own.
@@ -43,7 +43,7 @@ func create(t *testing.T, kind kind, size int) gang {
 		g.delete(t)
 	})
 	for _, object := range objects {
-		stage.Within(t, 30*time.Second, "the creation of "+object.GetKind(), func() bool {
+		testcluster.Within(t, 30*time.Second, "the creation of "+object.GetKind(), func() bool {
 			err := shared.Apply(t.Context(), object) // a webhook may not answer yet
 			if err != nil {
 				t.Log(err)
@@ -83,7 +83,7 @@ func (g gang) pods(t *testing.T, phase corev1.PodPhase) []corev1.Pod {
 // running waits until so many members run, and no others are there.
 func (g gang) running(t *testing.T, members int) {
 	t.Helper()
-	stage.Within(t, patience, "a gang that runs", func() bool {
+	testcluster.Within(t, patience, "a gang that runs", func() bool {
 		return len(g.pods(t, corev1.PodRunning)) == members && len(g.pods(t, "")) == members
 	})
 }
@@ -158,7 +158,7 @@ func (g gang) says(t *testing.T, minimum int32) {
 // waits returns when the gang says that it waits, and why.
 func (g gang) waits(t *testing.T, why string) {
 	t.Helper()
-	stage.Within(t, patience, "the reason", func() bool {
+	testcluster.Within(t, patience, "the reason", func() bool {
 		group := g.group(t)
 		if group == nil {
 			return false
@@ -186,7 +186,7 @@ func (g gang) lose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.Within(t, patience, "the end of the lost member", func() bool {
+	testcluster.Within(t, patience, "the end of the lost member", func() bool {
 		// Kueue retains it until there is another one.
 		return !slices.ContainsFunc(
 			g.pods(t, corev1.PodRunning),
@@ -197,7 +197,7 @@ func (g gang) lose(t *testing.T) {
 	if g.loss == gone {
 		left--
 	}
-	stage.Within(t, patience, "a gang that runs again", func() bool {
+	testcluster.Within(t, patience, "a gang that runs again", func() bool {
 		after := g.pods(t, corev1.PodRunning)
 		return len(after) == left && stayed(before, after) == g.staying(before)
 	})
@@ -231,8 +231,8 @@ func (g gang) remove(t *testing.T) {
 	t.Helper()
 	g.deleteOwner(t)
 	// The garbage collector looks for new kinds of owners every half minute.
-	stage.Within(t, 2*patience, "the end of its pods", func() bool { return len(g.pods(t, "")) == 0 })
-	stage.Within(t, patience, "the end of its PodGroup", func() bool { return g.group(t) == nil })
+	testcluster.Within(t, 2*patience, "the end of its pods", func() bool { return len(g.pods(t, "")) == 0 })
+	testcluster.Within(t, patience, "the end of its PodGroup", func() bool { return g.group(t) == nil })
 }
 
 func (g gang) deleteOwner(t *testing.T) {

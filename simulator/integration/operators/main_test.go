@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -30,7 +30,7 @@ var (
 	native  = flag.Bool("native", false, "in mode resources, have Kubernetes' own PodGroups served, too")
 	release = flag.String("kubernetes", cluster.NewestKubernetes, "the minor release of the control plane")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	if *native {
 		values["gangApi"] = "resources" // Kubernetes' own would be detected and used
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name: "operators", Machines: "gb200-72", Out: os.Stdout, Regates: true,
 		Options: cluster.Options{
 			Mode: probe.Mode(
@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 			Values:     values,
 		},
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }
 
 // configured are values of the chart with all dialects that ship as rows.

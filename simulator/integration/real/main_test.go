@@ -13,7 +13,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/inputs/sourcetree"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/realnode"
 )
@@ -38,11 +38,11 @@ func TestMain(m *testing.M) {
 		fmt.Println("real: skipped without -args -real; make e2e-install has it")
 		return
 	}
-	os.Exit(stage.RunReal(context.Background(), m, setting()))
+	os.Exit(testcluster.RunReal(context.Background(), m, setting()))
 }
 
-func setting() stage.RealSetting {
-	return stage.RealSetting{Name: "real", Start: start, Out: os.Stdout}
+func setting() testcluster.RealSetting {
+	return testcluster.RealSetting{Name: "real", Start: start, Out: os.Stdout}
 }
 
 // start brings up a control plane and the nodes, and loads the images that the chart names.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/integration/reality/uncontrolled"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -33,7 +33,7 @@ var (
 	)
 	keep = flag.String("keep", "", "the folder to keep what was recorded in, one file for each run")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 // fleetFile is the fleet of all runs but the uncontrolled.
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	if *recorded != "" {
 		os.Exit(m.Run())
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name:     "reality",
 		Machines: fleetFile,
 		Options:  cluster.Options{Mode: probe.Full},
@@ -62,5 +62,5 @@ func TestMain(m *testing.M) {
 			"GangPlacement": map[string]any{"queueing": map[string]any{"discipline": *queueing}},
 		}}}
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -38,7 +38,7 @@ var (
 	environments folders
 	write        = flag.Bool("write", false, "write the table of docs/sdk.md, from the first environment")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -48,11 +48,11 @@ func TestMain(m *testing.M) {
 		fmt.Println("sdk: skipped without -args -sdk FOLDER (make test-sdk)")
 		return
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name:     "sdk",
 		Machines: "gb200-72",
 		Options:  cluster.Options{Mode: probe.Full},
 		Out:      os.Stdout,
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }

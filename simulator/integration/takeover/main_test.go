@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -24,7 +24,7 @@ var (
 	trainers folders
 	write    = flag.Bool("write", false, "write the commands of the first release and their output to docs/takeover.md")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 // folders is a flag that may be given more than once.
@@ -44,10 +44,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("takeover: skipped without -args -trainer bin/kubeflow-trainer/v2.3.0, which make builds")
 		return
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name: "takeover", Machines: "gb200-72", Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }
 
 // releases are the releases of Kubeflow Trainer that were asked for, with the manifests of their modules.

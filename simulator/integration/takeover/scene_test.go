@@ -19,7 +19,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/manifests/render"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
@@ -124,7 +124,7 @@ func (s scene) stopLockstep(block string) {
 // runtime makes a TrainingRuntime of two nodes whose pods run so long.
 func (s scene) runtime(namespace, name, runTime string, annotations, labels map[string]any) {
 	s.t.Helper()
-	object := stage.TorchRuntime(name, runTime)
+	object := testcluster.TorchRuntime(name, runTime)
 	object["metadata"] = map[string]any{"name": name, "annotations": annotations, "labels": labels}
 	s.create(trainer("trainingruntimes"), namespace, object)
 }

@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
-var shared stage.Stage
+var shared testcluster.Cluster
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(stage.Main(context.Background(), m, stage.Setting{
+	os.Exit(testcluster.Main(context.Background(), m, testcluster.Setting{
 		Name: "tpu", Machines: filepath.Join("testdata", "fleet.yaml"), Out: os.Stdout,
 		Options: cluster.Options{Mode: cluster.DefaultMode(cluster.NewestKubernetes)},
-	}, func(s stage.Stage) { shared = s }))
+	}, func(s testcluster.Cluster) { shared = s }))
 }

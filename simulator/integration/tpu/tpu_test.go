@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 const namespace = metav1.NamespaceDefault
@@ -112,7 +112,7 @@ func placed(t *testing.T, job string, count int) map[string]corev1.Pod {
 			t.Logf("%s is %+v", job, schedulingOf(t, job))
 		}
 	})
-	stage.Within(t, time.Minute, fmt.Sprintf("%d pods of %s run", count, job), func() bool {
+	testcluster.Within(t, time.Minute, fmt.Sprintf("%d pods of %s run", count, job), func() bool {
 		pods = map[string]corev1.Pod{}
 		for _, pod := range shared.PodsOf(t.Context(), t, namespace, job) {
 			if pod.Status.Phase == corev1.PodRunning {

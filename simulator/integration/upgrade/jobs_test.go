@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"github.com/lockstep-project/lockstep/simulator/bench/rush"
+	"github.com/lockstep-project/lockstep/simulator/bench/loadtest"
 )
 
 // admission is the patch with which Kueue starts a job: its manager's runtime patch, and suspend.
@@ -35,7 +35,7 @@ func all(int) bool { return true }
 type jobs struct {
 	t         *testing.T
 	namespace string
-	usage     func(context.Context) (rush.Usage, error)
+	usage     func(context.Context) (loadtest.Usage, error)
 	// untouched holds the state that must not change after the jobs were created: JobSets, pods and PodGroups of the
 	// running ones.
 	untouched fingerprints
@@ -55,9 +55,13 @@ func newJobs(t *testing.T, namespace string) *jobs {
 		t.Fatal(err)
 	}
 	j := &jobs{
-		t: t, namespace: namespace, usage: rush.Scrape(client, shared.ControllerMetrics()), resumed: map[string]bool{},
-		untouched: fingerprints{}, free: map[string]bool{},
-		table: transcript{began: time.Now(), jobSets: map[string]types.UID{}},
+		t:         t,
+		namespace: namespace,
+		usage:     loadtest.Scrape(client, shared.ControllerMetrics()),
+		resumed:   map[string]bool{},
+		untouched: fingerprints{},
+		free:      map[string]bool{},
+		table:     transcript{began: time.Now(), jobSets: map[string]types.UID{}},
 	}
 	t.Cleanup(func() { t.Log("\n" + j.table.String()) })
 	return j

@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 )
 
 var (
 	previous = flag.String("previous", "", "the commit whose controller is replaced; empty for the small form")
 
-	shared stage.Stage
+	shared testcluster.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 		fmt.Println("upgrade: skipped with -short")
 		return
 	}
-	setting := stage.Setting{
+	setting := testcluster.Setting{
 		Name: "upgrade", Machines: "gb200-72", Options: cluster.Options{Mode: probe.Full}, Out: os.Stdout,
 		Excuses: foreignRoles.include,
 	}
-	os.Exit(stage.Run(context.Background(), m, setting, func(s stage.Stage) { shared = s }))
+	os.Exit(testcluster.Run(context.Background(), m, setting, func(s testcluster.Cluster) { shared = s }))
 }
 
 // jobsPerKind returns the number of jobs of each kind.

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // shape is the name of a job's runtime.
@@ -66,7 +66,7 @@ func numberOf(name string) int {
 func runtimes() []map[string]any {
 	const longest = "24h"
 	return []map[string]any{
-		stage.TorchRuntime(string(torch), longest),
+		testcluster.TorchRuntime(string(torch), longest),
 		runtimeOf(mpi, map[string]any{"mpi": map[string]any{
 			"numProcPerNode": int64(1), "mpiImplementation": "OpenMPI", "sshAuthMountPath": "/root/.ssh",
 		}}, role("node", "", longest), after("node", "Ready", role("launcher", "trainer", longest))),
@@ -83,7 +83,7 @@ func runtimes() []map[string]any {
 
 // urgentRuntime returns the runtime of shape urgent.
 func urgentRuntime() map[string]any {
-	runtime := stage.TorchRuntime(string(urgent), "24h")
+	runtime := testcluster.TorchRuntime(string(urgent), "24h")
 	metadata, _ := runtime["metadata"].(map[string]any)
 	metadata["annotations"] = map[string]any{priorityKey: priorityClass}
 	return runtime

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lockstep-project/lockstep/simulator/integration/stage"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 const team = "upgrade"
@@ -29,7 +29,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	installFirst(t, before)
 	scene(t)
 	for _, name := range []string{"queued", "running", "paused"} {
-		stage.Within(
+		testcluster.Within(
 			t,
 			time.Minute,
 			"the JobSet of "+name,
@@ -38,7 +38,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	}
 	patch(t, trainer("trainjobs"), "paused", `{"spec":{"suspend":true}}`)
 	var pods []types.UID
-	stage.Within(t, time.Minute, "the running job's pods, and the end of the paused one's", func() bool {
+	testcluster.Within(t, time.Minute, "the running job's pods, and the end of the paused one's", func() bool {
 		pods = uids(t, "running")
 		return len(pods) == 2 && len(uids(t, "paused")) == 0
 	})
@@ -54,7 +54,12 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 	})
 	want := "map[back:example.com/torch:2 later:example.com/torch:2 paused:example.com/torch:1 " +
 		"queued:example.com/torch:1 running:example.com/torch:1]"
-	stage.Within(t, time.Minute, "the frozen runtimes", func() bool { return fmt.Sprint(frozenImages(t)) == want })
+	testcluster.Within(
+		t,
+		time.Minute,
+		"the frozen runtimes",
+		func() bool { return fmt.Sprint(frozenImages(t)) == want },
+	)
 	t.Logf("frozen: %v", frozenImages(t))
 
 	edit(t, "example.com/torch:3")
@@ -74,7 +79,7 @@ func TestUpgrade_JobsKeepTheirFrozenRuntime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stage.Within(t, time.Minute, "the end of all that the jobs made", func() bool {
+	testcluster.Within(t, time.Minute, "the end of all that the jobs made", func() bool {
 		configs, err := shared.Client.CoreV1().ConfigMaps(team).List(t.Context(), metav1.ListOptions{
 			FieldSelector: "metadata.name!=kube-root-ca.crt", // each namespace has it
 		})
@@ -105,7 +110,7 @@ func resume(t *testing.T, names ...string) {
 func run(t *testing.T, images map[string]string) {
 	t.Helper()
 	for name, want := range images {
-		stage.Within(t, time.Minute, "the pods of "+name, func() bool { return len(uids(t, name)) == 2 })
+		testcluster.Within(t, time.Minute, "the pods of "+name, func() bool { return len(uids(t, name)) == 2 })
 		if got := image(t, name); got != want {
 			t.Errorf("%s runs %s, want %s", name, got, want)
 		}
@@ -120,7 +125,7 @@ func scene(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, trainer("trainingruntimes"), stage.TorchRuntime("torch", "10m"))
+	create(t, trainer("trainingruntimes"), testcluster.TorchRuntime("torch", "10m"))
 	job(t, "running", "")
 	job(t, "paused", "")
 	job(t, "queued", "suspended")

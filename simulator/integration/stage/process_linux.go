@@ -1,6 +1,0 @@
-package stage
-
-import "syscall"
-
-// endsWithUs ties a process to this one, however this one ends.
-func endsWithUs() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package stage
-
-import "syscall"
-
-// endsWithUs has no effect: only Linux can tie a process to another one.
-func endsWithUs() *syscall.SysProcAttr { return nil }
