@@ -86,6 +86,22 @@ func TestLateMembers_LauncherPlaceYieldsToPriority(t *testing.T) {
 	c.ExpectUnbound(t, waits)
 }
 
+// A scheduler that starts after the job has ended reserves no place for its launcher.
+func TestLateMembers_EndedJobHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(1, 4))
+	group, workers := schedulertest.Gang("mpi", 3, "clique")
+	group.Annotations[topology.AnnotationLateMembers], _ = launcher(t, "mpi")
+	c.Create(t, group, workers)
+	c.WaitBound(t, workers)
+	c.Stop()
+	c.MarkEnded(t, "mpi")
+	c.Start(t)
+	one, member := schedulertest.Gang("one", 1, "clique")
+	c.Create(t, one, member)
+	c.WaitBoundFor(t, member, 20*time.Second)
+}
+
 // Four workers take all of the clique. Without a place for the launcher, for which they would wait, they do not start.
 func TestLateMembers_GangWaitsForLauncherPlace(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@
 package gangqueue_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -82,22 +81,22 @@ func TestGangQueue_PlacesOfLostMembers(t *testing.T) {
 		"its job ends after the loss": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()
 			endPod(t, c, "runs-1", corev1.PodFailed)
-			mark(t, c, "runs", topology.OnLossEnded)
+			c.MarkEnded(t, "runs")
 		}, true},
 		"a bare member fails that nothing creates again": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()
-			mark(t, c, "runs", topology.OnLossGone)
+			c.MarkOnLoss(t, "runs", topology.OnLossGone)
 			endPod(t, c, "runs-1", corev1.PodFailed)
 		}, true},
 		"a member of a Job fails beside a bare one": {4, func(t *testing.T, c *schedulertest.Cluster, members []*corev1.Pod) {
 			t.Helper()
-			mark(t, c, "runs", topology.OnLossGone)
+			c.MarkOnLoss(t, "runs", topology.OnLossGone)
 			own(t, c, members[1].Name)
 			endPod(t, c, "runs-1", corev1.PodFailed)
 		}, false},
 		"its job has ended before the loss": {4, func(t *testing.T, c *schedulertest.Cluster, _ []*corev1.Pod) {
 			t.Helper()
-			mark(t, c, "runs", topology.OnLossEnded)
+			c.MarkEnded(t, "runs")
 			endPod(t, c, "runs-1", corev1.PodFailed)
 		}, true},
 	} {
@@ -140,16 +139,6 @@ func TestGangQueue_PlacesOfGangsThatHardlyRan(t *testing.T) {
 	c.Create(t, other, waits)
 	time.Sleep(3 * time.Second)
 	c.ExpectUnbound(t, waits)
-}
-
-// mark says on a gang's group how its owner reacts to a loss.
-func mark(t *testing.T, c *schedulertest.Cluster, gang, onLoss string) {
-	t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, topology.AnnotationOnLoss, onLoss)
-	groups := c.SchedulingV1beta1().PodGroups(schedulertest.Namespace)
-	if _, err := groups.Patch(t.Context(), gang, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // own has a Job make a pod.

@@ -3,6 +3,7 @@ package schedulertest
 import (
 	"fmt"
 	"strconv"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -179,4 +180,20 @@ func ElasticGang(name string, least, most int) (*schedulingv1beta1.PodGroup, []*
 	metav1.SetMetaDataAnnotation(&group.ObjectMeta, topology.AnnotationMinNodes, strconv.Itoa(least))
 	metav1.SetMetaDataAnnotation(&group.ObjectMeta, topology.AnnotationMaxNodes, strconv.Itoa(most))
 	return group, members
+}
+
+// MarkEnded says on a gang's group that its job has ended, as Lockstep's controller does.
+func (c *Cluster) MarkEnded(tb testing.TB, gang string) {
+	tb.Helper()
+	c.MarkOnLoss(tb, gang, topology.OnLossEnded)
+}
+
+// MarkOnLoss says on a gang's group how its owner reacts to a loss.
+func (c *Cluster) MarkOnLoss(tb testing.TB, gang, onLoss string) {
+	tb.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, topology.AnnotationOnLoss, onLoss)
+	groups := c.SchedulingV1beta1().PodGroups(Namespace)
+	if _, err := groups.Patch(tb.Context(), gang, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -268,6 +268,18 @@ func TestGang_UnreadableAnnotationsAreNamed(t *testing.T) {
 	}
 }
 
+// Products of two numbers must fit in 64 bits.
+func TestGang_NumbersAreBounded(t *testing.T) {
+	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{node("n0", "c1")}), nil)
+	for value, fits := range map[string]bool{"16777216": true, "16777217": false, "9223372036854775807": false} {
+		wish := map[string]string{topology.AnnotationMaxPerNode: value}
+		_, err := view.Gang(group(wish), []*corev1.Pod{pod("w", nil)}, nil, nil)
+		if (err == nil) != fits {
+			t.Errorf("%s: error %v", value, err)
+		}
+	}
+}
+
 // Every kind of member is compared with every node while other gangs wait.
 func TestGang_TooManyKindsAreRefused(t *testing.T) {
 	view := update(t, snapshot.NewIndex(nil, "", nodehealth.Rules{}), infos([]*corev1.Node{node("n0", "c1")}), nil)

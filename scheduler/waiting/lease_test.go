@@ -278,3 +278,22 @@ func TestReservation_OfAMoveExpires(t *testing.T) {
 		t.Errorf("the gang is on %v", got)
 	}
 }
+
+// The place that a gang moves to is given back when its job ends.
+func TestReservation_OfAMoveEndsWithTheJob(t *testing.T) {
+	t.Parallel()
+	group, members := schedulertest.RunningGang("train", "clique", "c0-n0", "c0-n1", "c0-n2", "c0-n3")
+	c := schedulertest.NewCluster(t, schedulertest.Cliques(2, 4), group, members)
+	c.LoseNodes(t, members[1:2], "c0-n1")
+	c.Create(t, schedulertest.Recreated(members[1]))
+	c.WaitDeleted(t, []*corev1.Pod{members[0], members[2], members[3]})
+	c.DeletePods(t, []*corev1.Pod{schedulertest.Recreated(members[1])})
+	late, others := schedulertest.Gang("late", 4, "clique")
+	late.CreationTimestamp = metav1.Now()
+	c.Create(t, late, others)
+	c.WaitRejected(t, "late")
+	c.MarkEnded(t, "train")
+	if got := c.WaitBoundFor(t, others, 20*time.Second); !slices.Equal(got, schedulertest.CliqueNodes(1, 4)) {
+		t.Errorf("the gang is on %v", got)
+	}
+}
