@@ -127,10 +127,14 @@ func (p Policy) discipline(e *Entity) Discipline {
 	return p.Discipline
 }
 
-// Due returns when an entity is due that is added or evaluated: as it was, if it waits already or has a lease since the
-// same instant. A prediction that changes, or a run time that gets shorter while it waits, does not move it. After a
-// fail-over it is computed anew from the entity alone, before or after State.Restore: a discipline reads nothing else.
-func (m *Machine) Due(e *Entity) time.Time {
+// DecideOrder sets the part of an entity's order that the machine decides, the instant at which it is due. Whatever adds
+// or evaluates an entity calls it.
+func (m *Machine) DecideOrder(e *Entity) { e.Order.Due = m.due(e) }
+
+// due returns when an entity is due: as it was, if it waits already or has a lease since the same instant. A prediction
+// that changes, or a run time that gets shorter while it waits, does not move it. After a fail-over it is computed anew
+// from the entity alone, before or after State.Restore: a discipline reads nothing else.
+func (m *Machine) due(e *Entity) time.Time {
 	if s := m.queue.spots[e.ID]; s != nil && s.Order.Since.Equal(e.Order.Since) {
 		return s.Order.Due
 	}

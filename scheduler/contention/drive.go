@@ -127,7 +127,7 @@ func (m *Machine) Reopen() {
 // neither the queue nor a lease.
 func (m *Machine) Trial(e Entity, snap *Snapshot) Answer {
 	m.enter(snap)
-	e.Order.Due = m.Due(&e)
+	m.DecideOrder(&e)
 	ask := m.Asks(e, snap)
 	own := snap.placer().Place(snap.Ledger, ask)
 	binding := m.binding(&e, snap.Now)
@@ -147,7 +147,7 @@ func (m *Machine) Trial(e Entity, snap *Snapshot) Answer {
 // order, run time, priority and preemptibility are read.
 func (m *Machine) Guard(e Entity, snap *Snapshot) map[int]topology.Capacity {
 	m.enter(snap)
-	e.Order.Due = m.Due(&e)
+	m.DecideOrder(&e)
 	binding := m.binding(&e, snap.Now)
 	if len(binding) == 0 {
 		return nil
@@ -166,7 +166,7 @@ func (m *Machine) Guard(e Entity, snap *Snapshot) map[int]topology.Capacity {
 
 // Binds reports whether a lease binds an entity.
 func (m *Machine) Binds(e Entity, now int64) bool {
-	e.Order.Due = m.Due(&e)
+	m.DecideOrder(&e)
 	return len(m.binding(&e, now)) > 0
 }
 
@@ -190,7 +190,7 @@ const (
 // leave; false if it fits nowhere. ask is the gang's question before its start.
 func (m *Machine) Whole(e Entity, ask Ask, snap *Snapshot) (topology.Placement, bool) {
 	m.enter(snap)
-	e.Order.Due = m.Due(&e)
+	m.DecideOrder(&e)
 	own := snap.Running.Get(e.ID)
 	if own == nil {
 		return topology.Placement{}, false

@@ -89,7 +89,8 @@ func (m *Machine) Reason(id ID) (Wait, bool) {
 // Add puts a ready entity into the queue, or replaces it there.
 func (m *Machine) Add(e Entity) {
 	m.queue.tidy()
-	e.Order.Due, e.apart = m.Due(&e), m.parted(&e)
+	m.DecideOrder(&e)
+	e.apart = m.parted(&e)
 	before := m.queue.spots[e.ID]
 	m.queue.add(e)
 	if w := m.queue.spots[e.ID].sweep; w != nil {

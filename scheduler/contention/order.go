@@ -16,7 +16,7 @@ type Order struct {
 	// Since is the instant at which the entity became ready, by the clock of Snapshot.Now. Eviction does not change it.
 	Since time.Time
 	// Due orders entities of one priority before Since does. The zero time is Since. The machine sets it, by the
-	// entity's Discipline.
+	// entity's Discipline (DecideOrder).
 	Due             time.Time `json:"Due,omitzero"`
 	Namespace, Name string
 }

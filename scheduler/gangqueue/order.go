@@ -30,7 +30,7 @@ func (q *GangQueue) Less(a, b fwk.QueuedEntityInfo) bool {
 	return q.orderOf(oa, a.GetPriority()).Compare(q.orderOf(ob, b.GetPriority())) < 0
 }
 
-// orderOf returns the place in the queue of an object. When it is due was computed before it entered.
+// orderOf returns the place in the queue of an object.
 func (q *GangQueue) orderOf(o metav1.Object, priority int32) contention.Order {
 	id := waiting.IDOf(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 	if pod, single := o.(*corev1.Pod); single {
@@ -40,8 +40,7 @@ func (q *GangQueue) orderOf(o metav1.Object, priority int32) contention.Order {
 	if group, ok := o.(*schedulingv1beta1.PodGroup); ok && snapshot.IsElastic(group) {
 		order.Grows = q.holding(types.NamespacedName{Namespace: group.Namespace, Name: group.Name}) >= minCount(group)
 	}
-	order.Due = q.queue.DueOf(id, order.Since)
-	return order
+	return q.queue.DecidedOrder(id, order)
 }
 
 // objectOf is the object that an entity is about, nil for one of a kind we do not know.

@@ -1,8 +1,6 @@
 package waiting
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
@@ -34,19 +32,19 @@ func (q *Queue) discipline(pod *corev1.Pod) *contention.Discipline {
 	return nil
 }
 
-// DueOf returns when an entity is due that entered the scheduling queue since the same instant; the zero time for
-// another one.
-func (q *Queue) DueOf(id contention.ID, since time.Time) time.Time {
+// DecidedOrder returns the order of an entity in the scheduling queue with what was decided when it entered (see
+// contention.Machine.DecideOrder); unchanged if none entered since the same instant.
+func (q *Queue) DecidedOrder(id contention.ID, order contention.Order) contention.Order {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	order, known := q.machine.OrderOf(id)
+	entered, known := q.machine.OrderOf(id)
 	if !known {
-		order = q.waker.coming[id].order
+		entered = q.waker.coming[id].order
 	}
-	if !order.Since.Equal(since) {
-		return time.Time{}
+	if entered.Since.Equal(order.Since) {
+		order.Due = entered.Due
 	}
-	return order.Due
+	return order
 }
 
 // OrderOf returns the place in the queue of the pod's gang, or of a pod that is in none.
@@ -61,7 +59,7 @@ func (q *Queue) orderOf(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) cont
 	if e.RunTime = declared(group, pod, q.clock.Clock.Now()); e.RunTime == 0 {
 		e.RunTime = q.anticipated(e.ID, group, pod)
 	}
-	e.Order.Due = q.machine.Due(&e)
+	q.machine.DecideOrder(&e)
 	return e.Order
 }
 

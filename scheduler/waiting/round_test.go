@@ -103,7 +103,7 @@ func TestQueue_ForeignPodsElsewhereDelayNoEntity(t *testing.T) {
 // The scheduling queue orders those that enter it at one instant by when they are due, before any of them was
 // evaluated: of two gangs of the same age the one that runs for an hour is due three minutes later, and the one without
 // an end as if it ran a day.
-func TestQueue_DueOfThoseThatEnter(t *testing.T) {
+func TestQueue_DecidesTheOrderOfThoseThatEnter(t *testing.T) {
 	s := newScheduler(t)
 	s.SetDiscipline("any", contention.Promise())
 	unsaid, short := s.question(t, "unsaid", 1, 1), s.question(t, "short", 1, 1)
@@ -111,15 +111,18 @@ func TestQueue_DueOfThoseThatEnter(t *testing.T) {
 		topology.AnnotationExpectedEnd: s.clock.Now().Add(time.Hour).Format(time.RFC3339),
 	}
 	since := short.Group.CreationTimestamp.Time
-	if got := s.DueOf(id("short"), since); !got.IsZero() {
+	due := func(of string, since time.Time) time.Time {
+		return s.DecidedOrder(id(of), contention.Order{Since: since}).Due
+	}
+	if got := due("short", since); !got.IsZero() {
 		t.Errorf("due at %v before it enters", got)
 	}
 	for of, want := range map[*waiting.Question]time.Duration{short: 3 * time.Minute, unsaid: 72 * time.Minute} {
 		s.Gates(of.Group, of.Waiting[0])
-		if got := s.DueOf(id(of.Group.Name), since); !got.Equal(since.Add(want)) {
+		if got := due(of.Group.Name, since); !got.Equal(since.Add(want)) {
 			t.Errorf("%s is due at %v, want %v after %v", of.Group.Name, got, want, since)
 		}
-		if got := s.DueOf(id(of.Group.Name), since.Add(time.Second)); !got.IsZero() {
+		if got := due(of.Group.Name, since.Add(time.Second)); !got.IsZero() {
 			t.Errorf("%s is due at %v as of another instant", of.Group.Name, got)
 		}
 	}
