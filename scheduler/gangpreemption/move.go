@@ -30,7 +30,7 @@ func (p *GangPreemption) move(ctx context.Context, x *waiting.Question) bool {
 	if !p.underway.holds(survivors[0]) {
 		metrics.MovedGangs.Inc()
 	}
-	klog.FromContext(ctx).V(2).Info("Moving", "gang", x.Choices[0].Gang.Name, "lost", len(x.Waiting),
+	klog.FromContext(ctx).V(2).Info("Moving gang", "podGroup", klog.KObj(x.Group), "lost", len(x.Waiting),
 		"survivors", len(survivors[0].Pods), "to", to.Within.String())
 	p.evict(survivors, cause{
 		reason:  Moved,

@@ -195,7 +195,7 @@ func (p *GangPreemption) recordVictims(
 	if x.Accelerators > 0 {
 		metrics.Amplification.Observe(float64(devices) / float64(x.Accelerators))
 	}
-	klog.FromContext(ctx).V(2).Info("Preempting", "gang", x.Choices[0].Gang.Name, "victims", names,
+	klog.FromContext(ctx).V(2).Info("Preempting victims", "for", x.Choices[0].Gang.Name, "victims", names,
 		"lostAcceleratorSeconds", of.Cost, "accelerators", devices, "optimal", of.Optimal,
 		"soonerSeconds", of.Balance.Sooner, "won", of.Balance.Won, "lost", of.Balance.Lost)
 }
