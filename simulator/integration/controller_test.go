@@ -90,7 +90,7 @@ func TestStatus_FollowsTheJobSet(t *testing.T) {
 // this name is short enough for a TrainJob, and too long for its pods.
 func TestStatus_SaysWhyJobCannotBeMade(t *testing.T) {
 	name := strings.Repeat("long-", 11) + "name"
-	job := play(t, 10*time.Second, gang(name, 2, "1s"))[name]
+	job := unplaced(t, name, gang(name, 2, "1s"), func(now summary.Job) bool { return now.Reason != "" })
 	if job.Outcome != summary.Unplaced || !strings.Contains(job.Reason, "spec.replicatedJobs[0].name: Invalid value") {
 		t.Errorf("%s: %s, want Unplaced for its name", job.Outcome, job.Reason)
 	}

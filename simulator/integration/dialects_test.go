@@ -210,7 +210,7 @@ func (g markedGang) create(t *testing.T, replicas int) {
 		}
 	}
 	text := strings.NewReplacer("REPLICAS", strconv.Itoa(replicas), "HALF", strconv.Itoa(replicas/2), "NAMESPACE", namespaceOf(t),
-		"TEMPLATE", `{metadata: {annotations: {lockstep.dev/gang: "on"}}, spec: `+spec+`}`).
+		"TEMPLATE", `{metadata: {annotations: {lockstep.dev/gang: "on", simulator.lockstep.dev/run-time: 10m}}, spec: `+spec+`}`).
 		Replace(strings.Join(documents, "\n---\n"))
 	objects, err := render.Objects([]byte(text))
 	if err != nil {

@@ -118,10 +118,11 @@ func TestPreemption_VictimHasDeadline(t *testing.T) {
 // number reads a number of a JobSet's status; 0 where there is none.
 func number(t *testing.T, namespace, job, field string) int64 {
 	t.Helper()
-	jobSet, err := shared.Dynamic.Resource(jobSets).Namespace(namespace).Get(t.Context(), job, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var jobSet *unstructured.Unstructured
+	testcluster.Ask(t, func() (err error) {
+		jobSet, err = shared.Dynamic.Resource(jobSets).Namespace(namespace).Get(t.Context(), job, metav1.GetOptions{})
+		return err
+	})
 	value, _, err := unstructured.NestedInt64(jobSet.Object, "status", field)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ kind: TrainJob
 metadata:
   name: preempted
   namespace: NAMESPACE
-  annotations: {simulator.lockstep.dev/run-time: 12s}
+  annotations: {simulator.lockstep.dev/run-time: 10m}
 spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: %d, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
@@ -184,6 +185,7 @@ spec:
 		before = append(before, pods...)
 		evict(t, pods)
 	}
+	succeed(t, newRunners(t, namespace, name, members, before))
 	testcluster.Within(t, 90*time.Second, "the job's end", func() bool {
 		held := conditionsOf(t.Context(), t, namespace, name)
 		if slices.Contains(held, "Failed") {
@@ -216,7 +218,7 @@ metadata:
   annotations:
     lockstep.dev/on-disruption: replace
     lockstep.dev/preferred-topology: nvidia.com/gpu.clique
-    simulator.lockstep.dev/run-time: 25s
+    simulator.lockstep.dev/run-time: 10m
 spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: %d, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
@@ -247,6 +249,7 @@ spec:
 	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
 		t.Errorf("the JobSet was started again %d times", restarts)
 	}
+	succeed(t, now)
 	testcluster.Within(t, 60*time.Second, "the job's completion", func() bool {
 		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
 	})

@@ -13,6 +13,7 @@ import (
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 func pathOf(namespace string) string {
@@ -40,12 +41,13 @@ func table(t *testing.T, path string) map[string]string {
 
 func schedulingOf(t *testing.T, namespace, name string) *trainerv1alpha1.SchedulingStatus {
 	t.Helper()
-	raw, err := shared.Client.SchedulingV1().RESTClient().Get().AbsPath(pathOf(namespace) + name).DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var raw []byte
+	testcluster.Ask(t, func() (err error) {
+		raw, err = shared.Client.SchedulingV1().RESTClient().Get().AbsPath(pathOf(namespace) + name).DoRaw(t.Context())
+		return err
+	})
 	var job trainerv1alpha1.TrainJob
-	if err = json.Unmarshal(raw, &job); err != nil {
+	if err := json.Unmarshal(raw, &job); err != nil {
 		t.Fatal(err)
 	}
 	if job.Status.Scheduling == nil {
@@ -77,7 +79,7 @@ func toldOf(t *testing.T, namespace, name string) []string {
 // it.
 func TestExplains_AnInitializerThatRuns(t *testing.T) {
 	namespace := namespaceOf(t)
-	submit(t, strings.ReplaceAll(prepared, "run-time: 5s", "run-time: 15s"))
+	submit(t, strings.ReplaceAll(prepared, "run-time: 12s", "run-time: 10m"))
 	var said *trainerv1alpha1.SchedulingStatus
 	eventually(t, "the job says that its data is fetched", func() bool {
 		said = schedulingOf(t, namespace, "prepared")
@@ -94,7 +96,9 @@ func TestExplains_AnInitializerThatRuns(t *testing.T) {
 			t.Errorf("a job whose data is fetched is %s (%s), and waits since %v", s.Phase, s.Reason, s.WaitingSince)
 		}
 	}
-	newRunners(t, namespace, "prepared", 2, podsOf(t.Context(), t, namespace, "prepared"))
+	fetching := podsOf(t.Context(), t, namespace, "prepared")
+	succeed(t, fetching)
+	newRunners(t, namespace, "prepared", 2, fetching)
 	eventually(t, "the job runs", func() bool {
 		return schedulingOf(t, namespace, "prepared").Phase == trainerv1alpha1.PhaseRunning
 	})

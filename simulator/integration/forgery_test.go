@@ -204,10 +204,10 @@ func (f *forgery) suspend(t *testing.T, name string, suspended bool) {
 	})
 }
 
-// reaches reports whether the job's JobSet gets into a state, such as "suspended true", within 15 s.
+// reaches reports whether the job's JobSet gets into a state, such as "suspended true", within a minute.
 func (f *forgery) reaches(t *testing.T, name, want string) bool {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		jobSet, err := shared.Dynamic.Resource(jobSets).
 			Namespace(f.namespace).
 			Get(t.Context(), name, metav1.GetOptions{})

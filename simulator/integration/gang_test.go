@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
@@ -82,7 +83,9 @@ func TestSamples_Complete(t *testing.T) {
 
 func TestGangPlacement_TooLargeStaysWhole(t *testing.T) {
 	// A clique has 18 trays.
-	job := play(t, 10*time.Second, gang("too-large", 19, "1s"))["too-large"]
+	job := unplaced(t, "too-large", gang("too-large", 19, "1s"), func(now summary.Job) bool {
+		return len(now.Ranks) == 19 && strings.Contains(now.Reason, "clique")
+	})
 	if job.Outcome != summary.Unplaced {
 		t.Fatalf("outcome %s, want Unplaced", job.Outcome)
 	}
@@ -116,14 +119,16 @@ func TestGangPlacement_QueuesForCliques(t *testing.T) {
 // A test of the reconciler checks that the group is written before the JobSet: instants of the API are too coarse for
 // that.
 func TestPodGroup_PodsJoinThatOfTheirJob(t *testing.T) {
-	play(t, 30*time.Second, gang("ordered", 2, "1s"))
 	namespace := namespaceOf(t)
-	group, err := shared.Client.SchedulingV1beta1().
-		PodGroups(namespace).
-		Get(t.Context(), "ordered", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	submit(t, gang("ordered", 2, "10m"))
+	newRunners(t, namespace, "ordered", 2, nil) // the group of a gang whose members end asks for fewer
+	var group *schedulingv1beta1.PodGroup
+	eventually(t, "the group's mark", func() bool {
+		group = groupOf(t, "ordered")
+		return slices.ContainsFunc(group.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == "PodGroupInitiallyScheduled" && c.Status == metav1.ConditionTrue
+		})
+	})
 	if group.Spec.SchedulingPolicy.Gang == nil || group.Spec.SchedulingPolicy.Gang.MinCount != 2 {
 		t.Errorf("the group's policy is %+v, want a gang of 2", group.Spec.SchedulingPolicy)
 	}
@@ -138,12 +143,6 @@ func TestPodGroup_PodsJoinThatOfTheirJob(t *testing.T) {
 		if pod.Spec.SchedulingGroup == nil || *pod.Spec.SchedulingGroup.PodGroupName != "ordered" {
 			t.Errorf("pod %s is in group %v", pod.Name, pod.Spec.SchedulingGroup)
 		}
-	}
-	condition := slices.IndexFunc(group.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == "PodGroupInitiallyScheduled" && c.Status == metav1.ConditionTrue
-	})
-	if condition < 0 {
-		t.Errorf("the group was not marked as scheduled: %+v", group.Status.Conditions)
 	}
 }
 

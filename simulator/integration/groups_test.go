@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // A runtime may group its initializers, which start one by one, and its nodes, which are a gang in one domain. Its
@@ -46,10 +48,12 @@ spec:
 ---
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: job, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 8s}}
+metadata: {name: job, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 10m}}
 spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 `))
-	newRunners(t, namespaceOf(t), "job", 8, nil) // the group of a gang whose members end asks for fewer
+	initializer := newRunners(t, namespaceOf(t), "job", 1, nil)
+	succeed(t, initializer)
+	nodePods := newRunners(t, namespaceOf(t), "job", 8, initializer) // the group of a gang whose members end asks for fewer
 	if policy := groupOf(t, "job-dataset-initializer").Spec.SchedulingPolicy; policy.Basic == nil {
 		t.Errorf("the initializers' policy is %+v, want basic", policy)
 	}
@@ -62,7 +66,8 @@ spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 			t.Errorf("pod %s is in group %v, of scheduler %s", pod.Name, group, pod.Spec.SchedulerName)
 		}
 	}
-	inOneClique(t, shared.Watch(t, submitted, 10*time.Second)["job"], 8)
+	succeed(t, nodePods)
+	inOneClique(t, shared.Watch(t, submitted, testcluster.Patience(10*time.Second))["job"], 8)
 }
 
 // A restart of the whole gang retains a group that shares no claims: its new pods are placed whole again, wherever

@@ -59,7 +59,7 @@ func nativeJob(t *testing.T, name string, size int32) {
 // machines.
 func discardJob(t *testing.T, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testcluster.Patience(time.Minute))
 	defer cancel()
 	namespace := namespaceOf(t)
 	err := shared.Client.BatchV1().Jobs(namespace).

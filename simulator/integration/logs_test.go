@@ -13,7 +13,7 @@ import (
 
 const twoLogged = `apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
-metadata: {name: logged, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 8s}}
+metadata: {name: logged, namespace: NAMESPACE, annotations: {simulator.lockstep.dev/run-time: 20s}}
 spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
@@ -37,7 +37,7 @@ func TestLogs_OfFakeNodes(t *testing.T) {
 		t.Errorf("%q, %v, want %q", text, err, want)
 	}
 	if followed := time.Since(began); followed < 2*time.Second {
-		t.Errorf("the log ended after %v, and the pod runs for 8 s", followed)
+		t.Errorf("the log ended after %v, and the pod runs for 20 s", followed)
 	}
 	ended, err := shared.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 	if err != nil || ended.Status.Phase != corev1.PodSucceeded {

@@ -102,7 +102,18 @@ func namespaceOf(t *testing.T) string {
 
 func playFiles(t *testing.T, patience time.Duration, paths ...string) map[string]summary.Job {
 	t.Helper()
-	return shared.Watch(t, submitFiles(t, paths...), patience)
+	return shared.Watch(t, submitFiles(t, paths...), testcluster.Patience(patience))
+}
+
+// unplaced submits a TrainJob for which there is no room and returns its outcome when it is told what is wrong, and has
+// stayed so for a while.
+func unplaced(t *testing.T, name, yaml string, told func(summary.Job) bool) summary.Job {
+	t.Helper()
+	submitted := submitFiles(t, written(t, yaml))
+	testcluster.Within(t, 20*time.Second, "what is wrong with "+name, func() bool {
+		return told(shared.Watch(t, submitted, time.Second)[name])
+	})
+	return shared.Watch(t, submitted, 5*time.Second)[name]
 }
 
 // submitFiles submits the TrainJobs of files as lockstep up does. They are discarded when the test ends.
@@ -116,7 +127,7 @@ func submitFiles(t *testing.T, paths ...string) []summary.JobObservation {
 // discard deletes TrainJobs and waits until their pods are deleted, so that tests do not compete for machines.
 func discard(t *testing.T, jobs []summary.JobObservation) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testcluster.Patience(time.Minute))
 	defer cancel()
 	for _, job := range jobs {
 		namespace, name := job.TrainJob.GetNamespace(), job.TrainJob.GetName()

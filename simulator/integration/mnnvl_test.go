@@ -111,14 +111,13 @@ func suspendGang(t *testing.T, job string, suspend bool) {
 func disbanded(t *testing.T, job string, domain types.UID) {
 	t.Helper()
 	testcluster.Within(t, 30*time.Second, "the end of the domain of "+job, func() bool {
-		// The pods are listed first: those that run now ran before the domain was found to be deleted.
-		running := 0
+		deleted := deletionOf(t, job, domain)
+		running := 0 // listed after that: those that run now outlive the deletion's begin
 		for _, pod := range podsOf(t.Context(), t, namespaceOf(t), job) {
 			if pod.Status.Phase == corev1.PodRunning {
 				running++
 			}
 		}
-		deleted := deletionOf(t, job, domain)
 		if running > 0 && deleted {
 			t.Fatalf("%d pods run, and their domain is on its way out", running)
 		}

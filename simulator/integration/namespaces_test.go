@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -159,7 +160,8 @@ func putWebhooks(t *testing.T, resource schema.GroupVersionResource, name string
 }
 
 // runNarrow runs the controller of a release until the test ends, with a token of its account and as its Deployment
-// would. It returns when the controller is ready, with its log so far.
+// would: one that ends, since it could not renew its leader's lease in time, starts again. It returns when the controller
+// is ready, with its log so far.
 func runNarrow(t *testing.T, release render.Release, port string) func() string {
 	t.Helper()
 	binaries, err := cluster.Build(t.Context(), func(string) {})
@@ -171,41 +173,50 @@ func runNarrow(t *testing.T, release render.Release, port string) func() string 
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := exec.Command(
-		binaries.Controller,
-		"--kubeconfig="+kubeconfigFor(t, release),
-		"--namespace="+release.Namespace,
+	arguments := []string{
+		"--kubeconfig=" + kubeconfigFor(t, release),
+		"--namespace=" + release.Namespace,
 		"--namespaces=narrow-lost,narrow-a,narrow-b",
 		"--leader-elect",
 		"--metrics-bind-address=0",
-		"--health-probe-bind-address=127.0.0.1:"+health,
+		"--health-probe-bind-address=127.0.0.1:" + health,
 		"--gang-default=off",
 		"--webhook-host=127.0.0.1",
-		"--webhook-port="+port,
+		"--webhook-port=" + port,
 		"--cert-management=external",
-		"--webhook-cert-dir="+filepath.Join(shared.Dir(), "pki"),
+		"--webhook-cert-dir=" + filepath.Join(shared.Dir(), "pki"),
 		"--feature-gates=TrainJobStatus=true",
-		"--status-server-port="+freePort(t),
-	)
-	process.Stdout, process.Stderr = file, file
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
+		"--status-server-port=" + freePort(t),
 	}
-	t.Cleanup(func() {
-		_ = process.Process.Signal(syscall.SIGTERM)
-		_ = process.Wait()
-		_ = file.Close()
-	})
+	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread() // whose end would kill the process
+		for ctx.Err() == nil {
+			process := exec.CommandContext(ctx, binaries.Controller, arguments...)
+			process.Stdout, process.Stderr = file, file
+			process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) }
+			_ = process.Run() // how it ends is in its log
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}()
 	read := func() string {
 		text, _ := os.ReadFile(logs)
 		return string(text)
 	}
-	defer func() {
+	t.Cleanup(func() {
+		end()
+		<-ended
+		_ = file.Close()
 		if t.Failed() {
 			t.Log(read())
 		}
-	}()
+	})
 	testcluster.Within(t, 40*time.Second, "the controller's readiness", func() bool {
 		response, err := http.Get("http://127.0.0.1:" + health + "/readyz")
 		if err != nil {
@@ -269,7 +280,7 @@ func TestNamespaces_TheChartKnowsScopes(t *testing.T) {
 	roles = append(roles, rendered.Find("Role", "lockstep-controller")...)
 	for _, object := range roles {
 		var role rbacv1.ClusterRole // a Role has the same fields
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+		if err := apiruntime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
 			t.Fatal(err)
 		}
 		for _, rule := range role.Rules {

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
@@ -36,7 +38,13 @@ func TestStockScheduler_PlacesTheSameGang(t *testing.T) {
 	if offered() != probe.Full {
 		t.Skip("without TopologyAwareWorkloadScheduling the API server drops what the stock scheduler reads")
 	}
-	jobs := play(t, 30*time.Second, forStock("theirs", 8, "2s")+"---\n"+gang("ours", 8, "2s"))
+	namespace := namespaceOf(t)
+	submitted := submitFiles(t, written(t, forStock("theirs", 8, "10m")+"---\n"+gang("ours", 8, "10m")))
+	pods := newRunners(t, namespace, "theirs", 8, nil)
+	members := slices.Concat(pods, newRunners(t, namespace, "ours", 8, nil))
+	group, same := groupOf(t, "theirs"), groupOf(t, "ours").Spec.DeepCopy() // those of gangs that end ask for fewer
+	succeed(t, members)
+	jobs := shared.Watch(t, submitted, testcluster.Patience(30*time.Second))
 	theirs := jobs["theirs"]
 	if theirs.Outcome != summary.Complete || len(theirs.Ranks) != 8 {
 		t.Fatalf("%s with %d ranks, want Complete with 8 (%s)", theirs.Outcome, len(theirs.Ranks), theirs.Reason)
@@ -47,24 +55,23 @@ func TestStockScheduler_PlacesTheSameGang(t *testing.T) {
 		}
 	}
 	inOneClique(t, jobs["ours"], 8)
-	for _, pod := range podsOf(t.Context(), t, namespaceOf(t), "theirs") {
-		events, err := shared.Client.CoreV1().Events(pod.Namespace).List(t.Context(), metav1.ListOptions{
-			FieldSelector: "involvedObject.name=" + pod.Name + ",reason=Scheduled",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, event := range events.Items {
-			if by := event.ReportingController; by != stock {
-				t.Errorf("pod %s was placed by %s, want %s", pod.Name, by, stock)
+	for _, pod := range pods {
+		eventually(t, "the Event that "+pod.Name+" was placed", func() bool {
+			events, err := shared.Client.CoreV1().Events(pod.Namespace).List(t.Context(), metav1.ListOptions{
+				FieldSelector: "involvedObject.name=" + pod.Name + ",reason=Scheduled",
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if len(events.Items) == 0 {
-			t.Errorf("nobody says that it placed pod %s", pod.Name)
-		}
+			for _, event := range events.Items {
+				if by := event.ReportingController; by != stock {
+					t.Fatalf("pod %s was placed by %s, want %s", pod.Name, by, stock)
+				}
+			}
+			return len(events.Items) > 0
+		})
 	}
 
-	group, same := groupOf(t, "theirs"), groupOf(t, "ours").Spec.DeepCopy()
 	same.WorkloadRef.WorkloadName = "theirs"
 	if diff := cmp.Diff(*same, group.Spec); diff != "" {
 		t.Errorf("the groups differ (-ours +theirs):\n%s", diff)
@@ -81,7 +88,9 @@ func TestStockScheduler_TooLargeGangStaysWhole(t *testing.T) {
 		t.Skip("without TopologyAwareWorkloadScheduling the API server drops what the stock scheduler reads")
 	}
 	// A clique has 18 trays.
-	job := play(t, 10*time.Second, forStock("too-large", 19, "1s"))["too-large"]
+	job := unplaced(t, "too-large", forStock("too-large", 19, "1s"), func(now summary.Job) bool {
+		return len(now.Ranks) == 19
+	})
 	if job.Outcome != summary.Unplaced || len(job.Ranks) != 19 {
 		t.Fatalf("%s with %d ranks, want Unplaced with 19", job.Outcome, len(job.Ranks))
 	}

@@ -58,8 +58,9 @@ func wantForbidden(t *testing.T, err error, parts ...string) {
 
 // The start of a gang's wait determines its place in the queue; a tenant must not be able to set it.
 func TestAdmissionPolicy_TenantsCannotWriteTimes(t *testing.T) {
-	play(t, 30*time.Second, gang("timed", 2, "1s"))
 	namespace := namespaceOf(t)
+	submit(t, gang("timed", 2, "10m"))
+	newRunners(t, namespace, "timed", 2, nil)
 	groups := tenant(t, namespace).SchedulingV1beta1().PodGroups(namespace)
 	testcluster.Within(t, 10*time.Second, "the tenant's role", func() bool {
 		_, err := groups.Get(t.Context(), "timed", metav1.GetOptions{})
@@ -97,8 +98,9 @@ func TestAdmissionPolicy_TenantsCannotWriteTimes(t *testing.T) {
 // That an object belongs to a TrainJob, only controllers of TrainJobs may say: the scheduler and the controller believe
 // it.
 func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
-	play(t, 30*time.Second, gang("owning", 1, "1s"))
 	namespace := namespaceOf(t)
+	submit(t, gang("owning", 1, "10m"))
+	newRunners(t, namespace, "owning", 1, nil)
 	client := tenant(t, namespace)
 	var group *schedulingv1beta1.PodGroup
 	testcluster.Within(t, 10*time.Second, "the tenant's role", func() (found bool) {
@@ -147,10 +149,10 @@ func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
 	wantForbidden(t, err, refusal, "Nothing owning")
 
 	// Objects of a job may be released, as the garbage collector does, and changed otherwise.
-	group.OwnerReferences, group.Labels = nil, map[string]string{"mine": "yes"}
+	free := []byte(`{"metadata":{"ownerReferences":null,"labels":{"mine":"yes"}}}`)
 	if _, err := client.SchedulingV1beta1().
 		PodGroups(namespace).
-		Update(t.Context(), group, metav1.UpdateOptions{}); err != nil {
+		Patch(t.Context(), group.Name, types.MergePatchType, free, metav1.PatchOptions{}); err != nil {
 		t.Errorf("a group cannot be let go of: %v", err)
 	}
 }
@@ -234,11 +236,11 @@ func tenantless(t *testing.T, user string) kubernetes.Interface {
 	return client
 }
 
+// makeNamespace creates a namespace that is ready for pods.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
-	_, err := shared.Client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
+	namespace := objectOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")
+	if _, err := shared.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -60,8 +60,8 @@ func TestPreemption_EvictsOneWholeGang(t *testing.T) {
 		name := fmt.Sprint("low-", i)
 		before[name] = newRunners(t, namespace, name, 18, nil)
 	}
-	submitMore(t, withPriority("important", class.Name)+"---\n"+job("high", "important", "8s"))
-	newRunners(t, namespace, "high", 18, nil)
+	submitMore(t, withPriority("important", class.Name)+"---\n"+job("high", "important", "10m"))
+	high := newRunners(t, namespace, "high", 18, nil)
 	var left []string
 	for name, pods := range before {
 		here := podsOf(t.Context(), t, namespace, name)
@@ -83,6 +83,7 @@ func TestPreemption_EvictsOneWholeGang(t *testing.T) {
 		t.Fatalf("%v left for a gang that needs one clique", left)
 	}
 	tellsOfItsPreemption(t, namespace, left[0])
+	succeed(t, high)
 	newRunners(t, namespace, left[0], 18, before[left[0]])
 	testcluster.Within(t, 60*time.Second, "the end of high", func() bool {
 		return slices.Contains(conditionsOf(t.Context(), t, namespace, "high"), "Complete")

@@ -62,7 +62,7 @@ func TestPriority_AJobNamesItsClass(t *testing.T) {
 		}
 	}
 	kept(t, trainJobs, prioritized(poor, "beyond", class.Name))
-	kept(t, trainJobs, prioritized(namespace, "urgent", class.Name))
+	submitMore(t, prioritized(namespace, "urgent", class.Name))
 	for _, pod := range newRunners(t, namespace, "urgent", 2, nil) {
 		if pod.Spec.PriorityClassName != class.Name || *pod.Spec.Priority != class.Value {
 			t.Errorf("pod %s has class %q and priority %d", pod.Name, pod.Spec.PriorityClassName, *pod.Spec.Priority)

@@ -57,7 +57,7 @@ func TestTrainerStatus_PodsReport(t *testing.T) {
 		"metrics":                   []any{map[string]any{"name": "loss", "value": "0.1"}},
 	}
 	// It is the job's first report, which is written at once.
-	testcluster.Within(t, 2*time.Second, "the report", func() bool {
+	testcluster.Within(t, 6*time.Second, "the report", func() bool { // and later ones after 30 s
 		return cmp.Equal(want, trainerStatus(t, namespace, "train"))
 	})
 	reporter.checkRefusals(t, first)
@@ -224,10 +224,11 @@ func conditions(t *testing.T, namespace, job string) []string {
 
 func trainJob(t *testing.T, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
-	job, err := shared.Dynamic.Resource(trainJobs).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var job *unstructured.Unstructured
+	testcluster.Ask(t, func() (err error) {
+		job, err = shared.Dynamic.Resource(trainJobs).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		return err
+	})
 	return job
 }
 

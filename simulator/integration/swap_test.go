@@ -63,7 +63,7 @@ metadata:
   annotations:
     lockstep.dev/on-disruption: replace
     lockstep.dev/required-topology: nvidia.com/gpu.clique
-    simulator.lockstep.dev/run-time: 40s
+    simulator.lockstep.dev/run-time: 10m
 spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: %d, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
@@ -89,6 +89,7 @@ spec:
 	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
 		t.Errorf("the JobSet was started again %d times", restarts)
 	}
+	succeed(t, moved)
 	testcluster.Within(t, 90*time.Second, "the job's completion", func() bool {
 		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
 	})

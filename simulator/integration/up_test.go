@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockstep-project/lockstep/manifests/probe"
 	"github.com/lockstep-project/lockstep/simulator/cli"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 	"github.com/lockstep-project/lockstep/simulator/live/summary"
 )
 
@@ -67,7 +68,7 @@ func TestUp_HoldsUntilAComponentDies(t *testing.T) {
 	}
 	select {
 	case code = <-exit:
-	case <-time.After(60 * time.Second):
+	case <-time.After(testcluster.Patience(time.Minute)):
 		t.Fatal("the run goes on although a component has died")
 	}
 	if code != 1 || !strings.Contains(stderr.String(), "lockstep: kwok ended (signal: killed); the end of ") {

@@ -30,6 +30,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller"
 	"github.com/lockstep-project/lockstep/controller/certificate"
 	"github.com/lockstep-project/lockstep/controller/config"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 // The API server counts the calls of each webhook: whatever a webhook answers, that it was asked is seen there.
@@ -285,7 +286,7 @@ func checkKeeper(t *testing.T, keeper *certificate.Keeper) {
 func waitForDenial(t *testing.T, namespace string) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Patience(time.Minute), true,
 		func(ctx context.Context) (bool, error) {
 			_, err := shared.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{GenerateName: "asked-"},

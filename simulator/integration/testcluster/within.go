@@ -8,15 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// slowest multiplies the patience of the tests, which was chosen on good machines. It costs nothing where it is not
-// needed.
-const slowest = 4
+// Patience returns how long a loaded machine may take for what a good one does in this time at most. It costs nothing
+// where it is not needed.
+func Patience(good time.Duration) time.Duration {
+	const slowest = 4
+	return slowest * good
+}
 
 // Within fails the test unless the condition holds in time: in the time that a good machine needs at most, and on a
-// loaded one four times that.
+// loaded one within Patience. In a cleanup it waits too, although the test's context has ended.
 func Within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, slowest*patience, true,
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond, Patience(patience), true,
 		func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("%s did not come: %v", what, err)
