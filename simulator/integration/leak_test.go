@@ -47,11 +47,14 @@ func TestCleanup_NothingLeaks(t *testing.T) {
 		return e.over(t) == *leaks
 	})
 	begin := time.Now()
-	testcluster.Within(t, time.Minute, "the end of all that the jobs had", func() bool {
-		left := e.left(t)
-		if len(left) > 0 && time.Since(begin) > testcluster.Patience(50*time.Second) {
+	var left []string
+	defer func() {
+		if len(left) > 0 {
 			t.Logf("left: %s", strings.Join(left, ", "))
 		}
+	}()
+	testcluster.Within(t, time.Minute, "the end of all that the jobs had", func() bool {
+		left = e.left(t)
 		return len(left) == 0
 	})
 	t.Logf(
