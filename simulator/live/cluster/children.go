@@ -59,16 +59,25 @@ func (c *Cluster) launchAll(ctx context.Context, components []component) ([]*pro
 // launch starts a component, which has failed so often in a row before, and watches over it. The caller holds
 // c.launching.
 func (c *Cluster) launch(ctx context.Context, child component, failures int) (*process, error) {
+	p, err := c.spawn(child, failures)
+	if err != nil {
+		return nil, err
+	}
+	go c.watch(context.WithoutCancel(ctx), p)
+	return p, nil
+}
+
+// spawn starts a component and lists it. The caller holds c.launching, and watches over the process.
+func (c *Cluster) spawn(child component, failures int) (*process, error) {
 	p, err := c.spawner.start(child, c.plan.state.path("logs", child.name+".log"))
 	if err != nil {
 		return nil, err
 	}
 	p.failures = failures
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.processes = append(c.processes, p)
 	c.versions = append(c.versions, child.version)
-	c.mu.Unlock()
-	go c.watch(context.WithoutCancel(ctx), p)
 	return p, nil
 }
 

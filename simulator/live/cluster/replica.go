@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Replica is one of several lockstep-controllers, or lockstep-schedulers, that compete for a lease.
+// Replica is one of several lockstep-controllers, or lockstep-schedulers, that compete for a lease. One that ends by
+// itself is not started again.
 type Replica struct {
 	// Name is the component's.
 	Name string
@@ -94,24 +94,35 @@ func (c *Cluster) startReplica(
 // join starts a replica on ports of its own, and returns when it is ready.
 func (c *Cluster) join(ctx context.Context, child component, own ports) (*Replica, error) {
 	own.release(child.ports...)
-	if err := c.run(ctx, child); err != nil {
+	c.launching.Lock()
+	p, err := c.spawn(child, 0)
+	c.launching.Unlock()
+	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.processes, func(p *process) bool { return p.name == child.name })
-	if i < 0 {
-		return nil, fmt.Errorf("%s has ended: %w", child.name, errNoReplica)
+	starting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// A replica that loses its lease ends, and another one takes over. So the end of a replica is reported by Runs, and
+	// is no death of the cluster, which would fail the start of the next component.
+	go func() {
+		<-p.exited
+		if c.disown(p) {
+			cancel(p.death())
+		}
+	}()
+	if err := c.await(starting, []*process{p}); err != nil {
+		var death *DeathError
+		if errors.As(context.Cause(starting), &death) {
+			return nil, death
+		}
+		return nil, err
 	}
-	replica := &Replica{Name: child.name, cluster: c, process: c.processes[i]}
+	replica := &Replica{Name: child.name, cluster: c, process: p}
 	if len(child.ports) > 1 {
 		replica.Webhooks = loopback(own.controllerWebhook)
 	}
 	return replica, nil
 }
-
-// errNoReplica indicates that a replica is not there any more.
-var errNoReplica = errors.New("no such replica runs")
 
 // kubeconfigVia writes a kubeconfig again with another address of the API server.
 func (c *Cluster) kubeconfigVia(original, name, server string) (string, error) {
