@@ -2,7 +2,7 @@ package failover
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 )
 
@@ -38,15 +38,28 @@ func events() []event {
 			if err != nil {
 				return err
 			}
-			p.server.Silence()
-			p.clock.Sleep(silence)
-			p.server.Resume()
+			excess, err := p.silence(ctx, before)
+			if err != nil {
+				return err
+			}
 			p.clock.Sleep(2 * time.Second)
 			after, err := p.holder(ctx)
 			if err == nil && (after != before || !p.leader().Runs()) {
-				err = errors.New("the leader has changed, or has ended")
+				err = &changeError{excess}
 			}
 			return err
 		}},
 	}
+}
+
+// changeError indicates that a silence changed the leader, which it must not.
+type changeError struct {
+	// excess is that of the silence.
+	excess time.Duration
+}
+
+// Error implements error.
+func (e *changeError) Error() string {
+	return fmt.Sprintf("the leader has changed, or has ended; the API server was silent %d ms longer than meant",
+		e.excess.Milliseconds())
 }

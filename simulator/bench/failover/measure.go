@@ -4,6 +4,7 @@ package failover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,9 @@ type Plan struct {
 	Every time.Duration
 	// Rounds counts the repetitions of each event.
 	Rounds int
+	// Tries limits the repetitions of an event in which a silence that lasted longer than meant changed the leader, each
+	// with new schedulers; 0 and 1 for none.
+	Tries int
 	// Settling is the undisturbed time before and after each event. A new standby must have read everything by then.
 	Settling time.Duration
 	// StandbyAfter is the time between the end of a leader and the start of the next standby. On a machine that all
@@ -49,8 +53,8 @@ func (r Result) Median() time.Duration { return r.Gaps[len(r.Gaps)/2] }
 func (r Result) Longest() time.Duration { return r.Gaps[len(r.Gaps)-1] }
 
 // Measure puts two schedulers, with the shipped configuration, in place of the cluster's own, and has each event
-// happen. An error is also that the leader changed although it only got no answer. None of the schedulers runs
-// afterwards.
+// happen. An error is also that the leader changed although it only got no answer, or that a scheduler ended by itself.
+// None of the schedulers runs afterwards.
 func Measure(ctx context.Context, c *cluster.Cluster, plan Plan) ([]Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -68,8 +72,7 @@ func Measure(ctx context.Context, c *cluster.Cluster, plan Plan) ([]Result, erro
 	results := make([]Result, len(all))
 	for round := range plan.Rounds {
 		for i, event := range all {
-			plan.Clock.Sleep(plan.Settling)
-			gap, err := l.gap(ctx, plan.Settling, func() error { return event.happens(ctx, p) })
+			gap, err := measure(ctx, plan, p, l, event)
 			if err != nil {
 				return nil, fmt.Errorf("the leader %s: %w", event.name, err)
 			}
@@ -89,4 +92,24 @@ func Measure(ctx context.Context, c *cluster.Cluster, plan Plan) ([]Result, erro
 		slices.Sort(r.Gaps)
 	}
 	return results, nil
+}
+
+// measure has an event happen, and returns the longest time without a binding.
+func measure(ctx context.Context, plan Plan, p *pair, l *load, event event) (time.Duration, error) {
+	for try := 1; ; try++ {
+		plan.Clock.Sleep(plan.Settling)
+		gap, err := l.gap(ctx, plan.Settling, func() error { return event.happens(ctx, p) })
+		if err == nil {
+			return gap, p.allRun()
+		}
+		var change *changeError
+		if !errors.As(err, &change) || change.excess <= MostExcess || try >= plan.Tries {
+			return 0, err
+		}
+		plan.Say(fmt.Sprintf("the leader %s: %v; again, with new schedulers", event.name, err))
+		// The stream flows again before the next event, or its gap would be part of the next one.
+		if _, err := l.gap(ctx, plan.Settling, func() error { return p.restart(ctx) }); err != nil {
+			return 0, err
+		}
+	}
 }

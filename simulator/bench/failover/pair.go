@@ -2,11 +2,14 @@ package failover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
@@ -37,14 +40,52 @@ func newPair(ctx context.Context, c *cluster.Cluster, plan Plan) (*pair, error) 
 	}
 	p := &pair{cluster: c, server: server, clock: plan.Clock, standbyAfter: plan.StandbyAfter}
 	c.DismissScheduler(ctx)
+	return p, p.start(ctx)
+}
+
+// start starts both schedulers, while none runs.
+func (p *pair) start(ctx context.Context) error {
+	// A scheduler that was killed still holds the lease.
+	err := p.cluster.Client.CoordinationV1().Leases(leaseNamespace).Delete(ctx, leaseName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting the lease: %w", err)
+	}
 	if err := p.join(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.awaitHolder(ctx, ""); err != nil {
-		return nil, err
+		return err
 	}
-	return p, p.join(ctx)
+	return p.join(ctx)
 }
+
+// restart puts two new schedulers in place of those that run.
+func (p *pair) restart(ctx context.Context) error {
+	p.stop(ctx)
+	return p.start(ctx)
+}
+
+// silence lets the schedulers receive no answer for a while, and returns the excess.
+func (p *pair) silence(ctx context.Context, holder string) (time.Duration, error) {
+	return Silence{
+		Admin: p.cluster.Admin, Relay: p.server, Lasting: silence, Clock: p.clock,
+		Lease: types.NamespacedName{Namespace: leaseNamespace, Name: leaseName}, Holder: holder,
+		Ended: func() bool { return !p.leader().Runs() },
+	}.Keep(ctx)
+}
+
+// allRun returns an error if a scheduler has ended by itself.
+func (p *pair) allRun() error {
+	for _, one := range p.running {
+		if !one.Runs() {
+			return fmt.Errorf("%s has ended by itself: %w", one.Name, errEnded)
+		}
+	}
+	return nil
+}
+
+// errEnded indicates that a scheduler ended that must not.
+var errEnded = errors.New("only a leader that is asked to stop, or is killed, may end")
 
 func (p *pair) leader() *cluster.Replica { return p.running[0] }
 
@@ -96,10 +137,16 @@ func (p *pair) awaitHolder(ctx context.Context, than string) error {
 	return nil
 }
 
-// close ends all.
-func (p *pair) close(ctx context.Context) {
+// stop ends the schedulers.
+func (p *pair) stop(ctx context.Context) {
 	for _, one := range p.running {
 		one.Stop(ctx)
 	}
+	p.running = nil
+}
+
+// close ends all.
+func (p *pair) close(ctx context.Context) {
+	p.stop(ctx)
 	p.server.Close()
 }
