@@ -11,8 +11,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 
+	"github.com/lockstep-project/lockstep/simulator/bench/failover"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster"
 	"github.com/lockstep-project/lockstep/simulator/live/cluster/relay"
 )
@@ -42,15 +45,31 @@ func newReplicas(t *testing.T) *replicas {
 			replica.Stop(context.WithoutCancel(t.Context()))
 		}
 	})
+	r.start()
+	return r
+}
+
+// start starts two replicas, while none runs.
+func (r *replicas) start() {
+	r.t.Helper()
 	// Of replicas that end together, the one that was just taking the lease may leave it without a successor.
-	err := shared.Client.CoordinationV1().Leases(system).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+	err := shared.Client.CoordinationV1().Leases(system).Delete(r.t.Context(), leaseName, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	r.join()
 	r.held()
 	r.join()
-	return r
+}
+
+// restart puts two new replicas in place of those that run.
+func (r *replicas) restart() {
+	r.t.Helper()
+	for _, replica := range r.running {
+		replica.Stop(r.t.Context())
+	}
+	r.running = nil
+	r.start()
 }
 
 func (r *replicas) relay(address string, target func() string) *relay.Relay {
@@ -96,11 +115,23 @@ func (r *replicas) kill(replica *cluster.Replica) {
 	}
 }
 
-// silence lets the replicas hear nothing of the API server for some time.
-func (r *replicas) silence(lasting time.Duration) {
-	r.server.Silence()
-	time.Sleep(lasting)
-	r.server.Resume()
+// silence lets the replicas receive nothing of the API server for a time, and returns the excess. A leader that ends
+// nevertheless leaves the Service.
+func (r *replicas) silence(holder string, lasting time.Duration) time.Duration {
+	r.t.Helper()
+	leader := r.leader()
+	excess, err := failover.Silence{
+		Admin: shared.Admin, Relay: r.server, Lasting: lasting, Clock: clock.RealClock{},
+		Lease: types.NamespacedName{Namespace: system, Name: leaseName}, Holder: holder,
+		Ended: func() bool { return !leader.Runs() },
+	}.Keep(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !leader.Runs() {
+		r.leave(leader)
+	}
+	return excess
 }
 
 // allRun fails the test unless no replica has ended.

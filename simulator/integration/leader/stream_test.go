@@ -31,9 +31,17 @@ type stream struct {
 	created, made map[string]time.Time
 }
 
-// longestWait calls do while jobs are created, five each second, and returns the longest time for which a job waited
-// for its JobSet.
-func (r *replicas) longestWait(name string, do func()) time.Duration {
+// waits are the longest times for which jobs waited for their JobSets: of all jobs, and of those before anything
+// happened to the leader.
+type waits struct{ all, before time.Duration }
+
+// String implements fmt.Stringer.
+func (w waits) String() string {
+	return fmt.Sprintf("%.2f s, and %.2f s before it", w.all.Seconds(), w.before.Seconds())
+}
+
+// longestWait calls do while jobs are created, five each second, and returns the longest waits.
+func (r *replicas) longestWait(name string, do func()) waits {
 	r.t.Helper()
 	s := &stream{replicas: r, namespace: name, created: map[string]time.Time{}, made: map[string]time.Time{}}
 	ctx, cancel := context.WithCancel(r.t.Context())
@@ -42,7 +50,8 @@ func (r *replicas) longestWait(name string, do func()) time.Duration {
 	var creating sync.WaitGroup
 	flowing, dry := context.WithCancel(ctx)
 	creating.Go(func() { s.create(flowing) })
-	s.until("a JobSet before anything happens", func() bool { return len(s.made) > 2 })
+	s.until("JobSets before anything happens", func() bool { return len(s.made) > 10 })
+	before := s.longest()
 	do()
 	done := time.Now()
 	s.until("the JobSet of a job that was created afterwards", func() bool {
@@ -56,9 +65,16 @@ func (r *replicas) longestWait(name string, do func()) time.Duration {
 	dry()
 	creating.Wait()
 	s.until("all JobSets", func() bool { return len(s.made) == len(s.created) })
+	return waits{s.longest(), before}
+}
+
+// longest returns the longest wait of the jobs that have their JobSets.
+func (s *stream) longest() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	longest := time.Duration(0)
-	for job, created := range s.created {
-		longest = max(longest, s.made[job].Sub(created))
+	for job, made := range s.made {
+		longest = max(longest, made.Sub(s.created[job]))
 	}
 	return longest
 }
