@@ -51,13 +51,13 @@ func TestAlignedPairs_H100BelowOneRoot(t *testing.T) {
 			t.Errorf("pod %s: its pairs are below %d roots, want 8", pod.Name, len(roots))
 		}
 	}
+	end(t, "h100-pairs")
 	completes(t, "h100-pairs")
 }
 
 // Three machines have eight GPUs each, but one of them has lost a card: a gang of three waits, whole.
 func TestAlignedPairs_UnalignableGangWaitsWhole(t *testing.T) {
-	job := play(t, sample(t, "h100-pairs", "numNodes: 3"))["h100-pairs"]
-	unplaced(t, job, 3, "2 of 3")
+	unplaced(t, sample(t, "h100-pairs", "numNodes: 3"), "h100-pairs", 3, "2 of 3")
 }
 
 // The sample: sixteen halves fill the eight GPUs of the machine. Sixteen more wait until these have ended.
@@ -83,6 +83,7 @@ func TestMIG_GangsFillGPUsExactly(t *testing.T) {
 	if running := podsOf(t, "mig-halves"); len(running) != 16 {
 		t.Errorf("%d pods of the first gang are left", len(running))
 	}
+	end(t, "mig-halves")
 	completes(t, "mig-halves")
 	completes(t, "more")
 }
@@ -118,17 +119,18 @@ func TestAlignedPairs_GB200ByProcessor(t *testing.T) {
 	if len(racks) != 1 {
 		t.Errorf("the gang is in racks %v", racks)
 	}
+	end(t, "gb200-numa")
 	completes(t, "gb200-numa")
 }
 
 // On these trays no GPU shares a root with a card.
 func TestAlignedPairs_ByRootWaitOnGB200(t *testing.T) {
-	job := play(t, written(t, template("pair", `requests: [`+
+	file := written(t, template("pair", `requests: [`+
 		`{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, `+
 		`selectors: [{cel: {expression: "device.attributes['gpu.nvidia.com'].productName == 'NVIDIA GB200'"}}]}}, `+
 		`{name: nic, exactly: {deviceClassName: dranet.net}}], `+
-		`constraints: [{requests: [gpu, nic], matchAttribute: `+pcieRoot+`}]`)+gang("paired", 2, "pair", "1s")))["paired"]
-	unplaced(t, job, 2, pcieRoot)
+		`constraints: [{requests: [gpu, nic], matchAttribute: `+pcieRoot+`}]`)+gang("paired", 2, "pair", "1s"))
+	unplaced(t, file, "paired", 2, pcieRoot)
 }
 
 // Pods may ask for GPUs as ever: a class serves nvidia.com/gpu where drivers publish them.

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
@@ -25,14 +26,15 @@ import (
 
 var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
 
-// sample is a file with a sample as it ships, but that its pods end sooner and, unless it is empty, with another size.
+// sample is a file with a sample as it ships, but that its pods run until the test ends them and, unless it is empty,
+// with another size. The claim of a pod that has ended is deallocated and deleted.
 func sample(t *testing.T, name, size string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("../../../manifests/samples-devices", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(content), "run-time: 5s", "run-time: 2s", 1)
+	text := strings.Replace(string(content), "run-time: 5s", "run-time: 1h", 1)
 	if size != "" {
 		text = regexp.MustCompile(`numNodes: \d+`).ReplaceAllLiteralString(text, size)
 	}
@@ -79,10 +81,33 @@ func submit(t *testing.T, file string) []summary.JobObservation {
 	return submitted
 }
 
-// play submits a file and returns the outcome of each job, by name.
+// play submits a file whose jobs have room, and returns the outcome of each job, by name.
 func play(t *testing.T, file string) map[string]summary.Job {
 	t.Helper()
-	return shared.Watch(t, submit(t, file), 3*time.Second)
+	return shared.Watch(t, submit(t, file), time.Minute)
+}
+
+// unplaced submits a file and fails the test unless no member of a gang in it gets a node, for a reason with these
+// words in it.
+func unplaced(t *testing.T, file, name string, ranks int, words ...string) {
+	t.Helper()
+	submitted := submit(t, file)
+	testcluster.Within(t, 30*time.Second, "the pods of "+name, func() bool { return len(podsOf(t, name)) == ranks })
+	waiting(t, name, words...)
+	job := shared.Watch(t, submitted, 3*time.Second)[name]
+	if job.Outcome != summary.Unplaced || len(job.Ranks) != ranks {
+		t.Errorf("%s: %s with %d ranks, want Unplaced with %d", job.Name, job.Outcome, len(job.Ranks), ranks)
+	}
+	for _, rank := range job.Ranks {
+		if rank.Node != "" {
+			t.Errorf("%s: rank %d is on %s: the gang is half placed", job.Name, rank.Rank, rank.Node)
+		}
+	}
+	for _, word := range words {
+		if !strings.Contains(job.Reason, word) {
+			t.Errorf("%s: %q is not in its reason: %s", job.Name, word, job.Reason)
+		}
+	}
 }
 
 // discard deletes jobs and templates, and waits until the jobs' pods and claims are deleted.
@@ -153,6 +178,18 @@ func running(t *testing.T, job string, count int) []corev1.Pod {
 	return pods
 }
 
+// end ends the pods of a job.
+func end(t *testing.T, job string) {
+	t.Helper()
+	for _, pod := range podsOf(t, job) {
+		testcluster.Ask(t, func() error {
+			_, err := shared.Client.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType,
+				[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+			return err
+		})
+	}
+}
+
 // waiting waits until a job's group says that it waits for a reason with these words in it.
 func waiting(t *testing.T, job string, words ...string) {
 	t.Helper()
@@ -180,24 +217,6 @@ func waiting(t *testing.T, job string, words ...string) {
 		}
 		return said != ""
 	})
-}
-
-// unplaced fails the test unless no member of a gang has a node, and its reason has these words in it.
-func unplaced(t *testing.T, job summary.Job, ranks int, words ...string) {
-	t.Helper()
-	if job.Outcome != summary.Unplaced || len(job.Ranks) != ranks {
-		t.Errorf("%s: %s with %d ranks, want Unplaced with %d", job.Name, job.Outcome, len(job.Ranks), ranks)
-	}
-	for _, rank := range job.Ranks {
-		if rank.Node != "" {
-			t.Errorf("%s: rank %d is on %s: the gang is half placed", job.Name, rank.Rank, rank.Node)
-		}
-	}
-	for _, word := range words {
-		if !strings.Contains(job.Reason, word) {
-			t.Errorf("%s: %q is not in its reason: %s", job.Name, word, job.Reason)
-		}
-	}
 }
 
 // claimed are the devices of a pod by the names of their requests, as they are published.
