@@ -32,11 +32,11 @@ type driver struct {
 	record    rerun.Record
 }
 
-// drive carries a plan out and returns its record. Nothing of it is left on the cluster.
-func drive(t *testing.T, plan rerun.Plan) rerun.Record {
+// drive carries a plan out in a namespace of that try, and returns its record. Nothing of it is left on the cluster.
+func drive(t *testing.T, plan rerun.Plan, try int) rerun.Record {
 	t.Helper()
 	d := &driver{
-		t: t, plan: plan, namespace: fmt.Sprintf("%s-%d", plan.Kind, plan.Seed),
+		t: t, plan: plan, namespace: fmt.Sprintf("%s-%d-%d", plan.Kind, plan.Seed, try),
 		recorder: rerun.NewRecorder(plan, clock.RealClock{}),
 	}
 	_, err := shared.Client.CoreV1().Namespaces().Create(t.Context(),
