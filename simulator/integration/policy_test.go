@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -99,6 +100,13 @@ func TestAdmissionPolicy_TenantsCannotWriteTimes(t *testing.T) {
 // it.
 func TestTrainJobOwners_AreSaidByControllersOnly(t *testing.T) {
 	namespace := namespaceOf(t)
+	t.Cleanup(func() { // after its job: the group, which the test frees from it, would reserve the place of its member
+		ctx := context.WithoutCancel(t.Context())
+		err := shared.Client.SchedulingV1beta1().PodGroups(namespace).Delete(ctx, "owning", metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
 	submit(t, gang("owning", 1, "10m"))
 	newRunners(t, namespace, "owning", 1, nil)
 	client := tenant(t, namespace)
