@@ -269,9 +269,25 @@ func age(t *testing.T, name string) {
 	}
 }
 
-// nothingLeft checks that the release leaves nothing in the cluster but CRDs and a namespace that others may use by
-// now, and in its own namespace only the objects of every namespace, and the frozen copies of jobs.
+// nothingLeft waits until the release leaves nothing in the cluster but CRDs and a namespace that others may use by
+// now, and in its own namespace only the objects of every namespace, and the frozen copies of jobs. Helm deletes in the
+// foreground and returns before the garbage collector has removed the objects.
 func nothingLeft(t *testing.T) {
+	t.Helper()
+	var left []string
+	t.Cleanup(func() {
+		if len(left) > 0 {
+			t.Logf("the removal left\n%s", strings.Join(left, "\n"))
+		}
+	})
+	eventually(t, "the end of the release's objects", func() bool {
+		left = leftovers(t)
+		return len(left) == 0
+	})
+}
+
+// leftovers lists the objects in the cluster that the removal of the release has to delete.
+func leftovers(t *testing.T) []string {
 	t.Helper()
 	lists, err := shared.Client.Discovery().ServerPreferredResources()
 	if err != nil {
@@ -302,9 +318,7 @@ func nothingLeft(t *testing.T) {
 			}
 		}
 	}
-	if len(left) > 0 {
-		t.Errorf("the removal left\n%s", strings.Join(left, "\n"))
-	}
+	return left
 }
 
 func isLeft(object *unstructured.Unstructured) bool {
@@ -340,9 +354,5 @@ func read(t *testing.T, resource schema.GroupVersionResource, namespace, name st
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s did not come", what)
-		}
-	}
+	testcluster.Within(t, time.Minute, what, is)
 }
