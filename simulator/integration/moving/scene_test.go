@@ -1,7 +1,6 @@
 package moving_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,15 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
 	"github.com/lockstep-project/lockstep/manifests/gangapi"
+	"github.com/lockstep-project/lockstep/simulator/integration/testcluster"
 )
 
 const (
 	team = "team-a"
-	// patience is for steps that take seconds on a quiet machine.
+	// patience is for steps that take seconds on a quiet machine; testcluster.Within multiplies it.
 	patience = 90 * time.Second
 )
 
@@ -131,14 +130,15 @@ func (s scene) submit(text string) {
 func (s scene) eventually(what string, missing func() string) {
 	s.t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(s.t.Context(), 300*time.Millisecond, patience, true,
-		func(context.Context) (bool, error) {
-			last = missing()
-			return last == "", nil
-		})
-	if err != nil {
-		s.t.Fatalf("%s: %s (%v)", what, last, err)
-	}
+	s.t.Cleanup(func() {
+		if last != "" {
+			s.t.Logf("%s: %s", what, last)
+		}
+	})
+	testcluster.Within(s.t, patience, what, func() bool {
+		last = missing()
+		return last == ""
+	})
 	s.say("%s", what)
 }
 

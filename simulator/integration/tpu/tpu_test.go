@@ -57,7 +57,7 @@ func create(t *testing.T, kind, text string) error {
 		_ = wait.PollUntilContextTimeout(
 			ctx,
 			100*time.Millisecond,
-			time.Minute,
+			4*time.Minute, // as patient as testcluster.Within, whose context has ended
 			true,
 			func(context.Context) (bool, error) {
 				return len(shared.PodsOf(ctx, t, namespace, object.GetName())) == 0, nil
@@ -162,23 +162,18 @@ func schedulingOf(t *testing.T, job string) trainerv1alpha1.SchedulingStatus {
 	return *typed.Status.Scheduling
 }
 
-// waits checks the final reason in a job's status why it does not start, and compares the page with it.
+// waits checks the final reason in a job's status why it does not start, and compares the page with it. The scheduler
+// writes a reason that differs from the first one up to a minute later.
 func waits(t *testing.T, job, want string) {
 	t.Helper()
 	said := ""
-	err := wait.PollUntilContextTimeout(
-		t.Context(),
-		100*time.Millisecond,
-		30*time.Second,
-		true,
-		func(context.Context) (bool, error) {
-			said = schedulingOf(t, job).Reason
-			return strings.Contains(said, want), nil
-		},
-	)
-	if err != nil {
-		t.Errorf("%s says %q, want %q", job, said, want)
-	}
+	testcluster.Within(t, time.Minute, fmt.Sprintf("%q as the reason of %s", want, job), func() bool {
+		if reason := schedulingOf(t, job).Reason; reason != said {
+			said = reason
+			t.Logf("%s says %q", job, said)
+		}
+		return strings.Contains(said, want)
+	})
 	text, err := os.ReadFile(filepath.FromSlash(page))
 	if err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("docs/tpu.md does not show %q (%v)", want, err)
