@@ -127,7 +127,7 @@ func told(t *testing.T, text string) string {
 	t.Helper()
 	text = strings.ReplaceAll(text, namespaceOf(t), "team")
 	text = regexp.MustCompile(`\d\d:\d\dZ \(in [^)]*\)`).ReplaceAllString(text, "14:10Z (in 10m)")
-	text = regexp.MustCompile(`, for \d+s;`).ReplaceAllString(text, ", for 1s;")
+	text = regexp.MustCompile(`, for [0-9hms]+;`).ReplaceAllString(text, ", for 1s;")
 	return strings.TrimSpace(text)
 }
 
