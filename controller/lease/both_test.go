@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -157,32 +158,34 @@ func TestBoth_WaitsForTheOtherHolder(t *testing.T) {
 	for name, releases := range map[string]bool{"that gives its lease up": true, "that dies": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
-			stop := s.elect(s.single(theirs, "trainer"), releases)
-			if !s.leads("trainer", 20*second) {
-				t.Fatal("Kubeflow Trainer does not lead")
-			}
-			giveUp := s.elect(s.both("lockstep"), true)
-			if s.leads("lockstep", 6*second) {
-				t.Error("Lockstep leads beside Kubeflow Trainer")
-			}
-			stop()
-			if !s.leads("lockstep", 30*second) {
-				t.Fatal("Lockstep does not take over")
-			}
-			if s.holder(ours) != "lockstep" || s.holder(theirs) != "lockstep" {
-				t.Errorf("the leases are of %q and %q", s.holder(ours), s.holder(theirs))
-			}
-			back := s.elect(s.single(theirs, "trainer again"), true)
-			if s.leads("trainer again", 6*second) {
-				t.Error("Kubeflow Trainer leads beside Lockstep")
-			}
-			giveUp()
-			if !s.leads("trainer again", 30*second) {
-				t.Error("Kubeflow Trainer does not take over")
-			}
-			back()
-			s.wantNeverTwo()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(t)
+				stop := s.elect(s.single(theirs, "trainer"), releases)
+				if !s.leads("trainer", 20*second) {
+					t.Fatal("Kubeflow Trainer does not lead")
+				}
+				giveUp := s.elect(s.both("lockstep"), true)
+				if s.leads("lockstep", 6*second) {
+					t.Error("Lockstep leads beside Kubeflow Trainer")
+				}
+				stop()
+				if !s.leads("lockstep", 30*second) {
+					t.Fatal("Lockstep does not take over")
+				}
+				if s.holder(ours) != "lockstep" || s.holder(theirs) != "lockstep" {
+					t.Errorf("the leases are of %q and %q", s.holder(ours), s.holder(theirs))
+				}
+				back := s.elect(s.single(theirs, "trainer again"), true)
+				if s.leads("trainer again", 6*second) {
+					t.Error("Kubeflow Trainer leads beside Lockstep")
+				}
+				giveUp()
+				if !s.leads("trainer again", 30*second) {
+					t.Error("Kubeflow Trainer does not take over")
+				}
+				back()
+				s.wantNeverTwo()
+			})
 		})
 	}
 }
@@ -190,22 +193,24 @@ func TestBoth_WaitsForTheOtherHolder(t *testing.T) {
 // A replica of Lockstep that holds only its own lease, started without --take-over, prevents others from leading.
 func TestBoth_WaitsForAReplicaWithOneLease(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	stop := s.elect(s.single(ours, "without"), true)
-	if !s.leads("without", 20*second) {
-		t.Fatal("the replica with one lease does not lead")
-	}
-	first, other := s.elect(s.both("first"), true), s.elect(s.both("second"), true)
-	if s.leads("first", 6*second) || s.leads("second", second) {
-		t.Error("a replica with both leases leads beside it")
-	}
-	stop()
-	if !s.leads("first", 30*second) && !s.leads("second", second) {
-		t.Error("no replica with both leases leads after it")
-	}
-	first()
-	other()
-	s.wantNeverTwo()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		stop := s.elect(s.single(ours, "without"), true)
+		if !s.leads("without", 20*second) {
+			t.Fatal("the replica with one lease does not lead")
+		}
+		first, other := s.elect(s.both("first"), true), s.elect(s.both("second"), true)
+		if s.leads("first", 6*second) || s.leads("second", second) {
+			t.Error("a replica with both leases leads beside it")
+		}
+		stop()
+		if !s.leads("first", 30*second) && !s.leads("second", second) {
+			t.Error("no replica with both leases leads after it")
+		}
+		first()
+		other()
+		s.wantNeverTwo()
+	})
 }
 
 // Of two that find the leases free at once, one gets them.
@@ -243,25 +248,27 @@ func TestBoth_WhoeverWritesLastIsRefused(t *testing.T) {
 // A leader recreates its other lease after a deletion, and leads on.
 func TestBoth_ADeletedLeaseIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	stop := s.elect(s.both("lockstep"), true)
-	if !s.leads("lockstep", 20*second) {
-		t.Fatal("it does not lead")
-	}
-	if err := s.client.CoordinationV1().
-		Leases("kubeflow-system").
-		Delete(t.Context(), lease.Trainer, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(10 * second); s.holder(theirs) != "lockstep"; time.Sleep(second / 10) {
-		if time.Now().After(end) {
-			t.Fatal("the deleted lease is not made again")
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		stop := s.elect(s.both("lockstep"), true)
+		if !s.leads("lockstep", 20*second) {
+			t.Fatal("it does not lead")
 		}
-	}
-	if !s.leads("lockstep", second) {
-		t.Error("it leads no more")
-	}
-	stop()
+		if err := s.client.CoordinationV1().
+			Leases("kubeflow-system").
+			Delete(t.Context(), lease.Trainer, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(10 * second); s.holder(theirs) != "lockstep"; time.Sleep(second / 10) {
+			if time.Now().After(end) {
+				t.Fatal("the deleted lease is not made again")
+			}
+		}
+		if !s.leads("lockstep", second) {
+			t.Error("it leads no more")
+		}
+		stop()
+	})
 }
 
 // Both leases are written or it is an error, and Kubeflow Trainer's is the last: a Lockstep that cannot lead does not
