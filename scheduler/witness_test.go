@@ -198,7 +198,8 @@ func (w *world) judge(j *job) {
 	if torn && j.torn.IsZero() {
 		j.torn, j.stalls = now, w.stalls
 	}
-	if until := w.allowed(j.torn).Add(w.stalls - j.stalls); !j.torn.IsZero() && now.After(until) && !j.told {
+	until := w.allowed(j.torn).Add(w.stalls + w.unseen(now) - j.stalls)
+	if !j.torn.IsZero() && now.After(until) && !j.told {
 		j.told = true
 		w.fault("gang %s has been torn for %v, which is %v too long: %d of %d members are bound", j.group.Name,
 			now.Sub(j.torn).Round(time.Millisecond), now.Sub(until).Round(time.Millisecond), bound, need)
@@ -218,11 +219,17 @@ func (w *world) allowed(torn time.Time) time.Time {
 	return until
 }
 
+// unseen returns the time since the last look if that is a stall: after one, a binding may precede the next look.
+func (w *world) unseen(now time.Time) time.Duration {
+	if since := now.Sub(w.looked); !w.looked.IsZero() && since > stall {
+		return since
+	}
+	return 0
+}
+
 func (w *world) judgeAll() {
 	now := time.Now()
-	if since := now.Sub(w.looked); !w.looked.IsZero() && since > stall {
-		w.stalls += since
-	}
+	w.stalls += w.unseen(now)
 	w.looked = now
 	for _, j := range w.jobs {
 		w.judge(j)
