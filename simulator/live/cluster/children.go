@@ -116,12 +116,10 @@ func (c *Cluster) healthy(ctx context.Context, url string) (bool, error) {
 // watch waits until a child ends. An unexpected end is reported, or the child is started again.
 func (c *Cluster) watch(ctx context.Context, p *process) {
 	<-p.exited
-	wanted := c.disown(p)
 	switch {
-	case !wanted:
 	case p.revives():
 		c.revive(ctx, p)
-	default:
+	case c.disown(p):
 		c.die(p.death())
 	}
 }

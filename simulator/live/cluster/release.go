@@ -89,7 +89,9 @@ func (c *Cluster) StopRelease(ctx context.Context) error {
 	if err := c.StopController(ctx); err != nil {
 		return err
 	}
+	c.launching.Lock() // a scheduler that has lost its lease is started again first
 	old := c.dismiss(c.plan.scheduler().name)
+	c.launching.Unlock()
 	if old == nil {
 		return errNoScheduler
 	}

@@ -25,15 +25,20 @@ func (p *process) revives() bool {
 	return p.component.revivable && (code == 0 || code == 1) && (p.ready.Load() || p.failures < mostFailures)
 }
 
-// revive restarts a child that has ended, unless its replacement runs already.
+// revive restarts a child that has ended, unless it was stopped or its replacement runs already. It holds c.launching
+// from the moment at which the child leaves the list until the next one is on it, so that StopRelease and replace find
+// the one or the other.
 func (c *Cluster) revive(ctx context.Context, old *process) {
 	failures := old.failures + 1
 	if old.ready.Load() {
 		failures = 0
 	}
-	clock.RealClock{}.Sleep(revivalPause)
 	c.launching.Lock()
 	defer c.launching.Unlock()
+	if !c.disown(old) {
+		return
+	}
+	clock.RealClock{}.Sleep(revivalPause)
 	if c.runs(old.name) {
 		return
 	}
