@@ -120,10 +120,6 @@ func exists(t *testing.T) bool {
 	return err == nil
 }
 
-// goneWithin limits the deletion of pods and of a namespace when a test ends. It is as patient as testcluster.Within,
-// which needs the context of a test that still runs.
-const goneWithin = 4 * time.Minute
-
 // makeNamespace creates the test's namespace, which is emptied when the test ends.
 func makeNamespace(t *testing.T) {
 	t.Helper()
@@ -137,7 +133,7 @@ func makeNamespace(t *testing.T) {
 		if err := shared.Client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, goneWithin, true,
+		err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, testcluster.Patience(time.Minute), true,
 			func(ctx context.Context) (bool, error) {
 				_, err := shared.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 				return apierrors.IsNotFound(err), nil
@@ -163,7 +159,7 @@ func empty(ctx context.Context, t *testing.T, namespace string) {
 			t.Error(err)
 		}
 	}
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, goneWithin, true,
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, testcluster.Patience(time.Minute), true,
 		func(ctx context.Context) (bool, error) {
 			list, err := shared.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 			return err == nil && len(list.Items) == 0, nil

@@ -57,7 +57,7 @@ func create(t *testing.T, kind, text string) error {
 		_ = wait.PollUntilContextTimeout(
 			ctx,
 			100*time.Millisecond,
-			4*time.Minute, // as patient as testcluster.Within, whose context has ended
+			testcluster.Patience(time.Minute),
 			true,
 			func(context.Context) (bool, error) {
 				return len(shared.PodsOf(ctx, t, namespace, object.GetName())) == 0, nil
