@@ -88,7 +88,7 @@ func (c *Cluster) StartGuest(ctx context.Context, guest Guest) error {
 
 // StopGuest stops the guest of that name.
 func (c *Cluster) StopGuest(ctx context.Context, name string) error {
-	old := c.dismiss(name)
+	old := c.withdraw(name)
 	if old == nil {
 		return fmt.Errorf("stopping %s: %w", name, errNoGuest)
 	}

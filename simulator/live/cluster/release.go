@@ -89,9 +89,7 @@ func (c *Cluster) StopRelease(ctx context.Context) error {
 	if err := c.StopController(ctx); err != nil {
 		return err
 	}
-	c.launching.Lock() // a scheduler that has lost its lease is started again first
-	old := c.dismiss(c.plan.scheduler().name)
-	c.launching.Unlock()
+	old := c.withdraw(c.plan.scheduler().name)
 	if old == nil {
 		return errNoScheduler
 	}

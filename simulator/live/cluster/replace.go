@@ -25,7 +25,7 @@ func (c *Cluster) ReplaceController(ctx context.Context, executable string) erro
 
 // StopController stops lockstep-controller. Its webhooks stay registered.
 func (c *Cluster) StopController(ctx context.Context) error {
-	old := c.dismiss(c.plan.controller().name)
+	old := c.withdraw(c.plan.controller().name)
 	if old == nil {
 		return errNoController
 	}
@@ -50,7 +50,7 @@ func (c *Cluster) RestartController(ctx context.Context) error {
 // cluster does. The state stays. It returns when the new one is ready.
 func (c *Cluster) Regate(ctx context.Context, mode probe.Mode) error {
 	for _, old := range []component{c.plan.stockScheduler(), c.plan.controllerManager(), c.plan.apiserver()} {
-		if p := c.dismiss(old.name); p != nil {
+		if p := c.withdraw(old.name); p != nil {
 			p.stop(ctx)
 		}
 	}
@@ -72,6 +72,14 @@ func (c *Cluster) RestartScheduler(ctx context.Context, flags ...string) error {
 	scheduler := c.plan.scheduler()
 	scheduler.args = append(scheduler.args, flags...)
 	return c.replace(ctx, scheduler)
+}
+
+// withdraw is dismiss for good: a component between two of its lives, such as a scheduler that has lost its lease, is
+// started again first, so that it is on the list.
+func (c *Cluster) withdraw(name string) *process {
+	c.launching.Lock()
+	defer c.launching.Unlock()
+	return c.dismiss(name)
 }
 
 // dismiss takes a component off the list of those that must not end; nil if it is not there.

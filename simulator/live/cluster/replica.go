@@ -24,14 +24,14 @@ type Replica struct {
 // DismissController stops the lockstep-controller that runs alone, if it still does, so that replicas can take its
 // place. The API server calls webhooks at WebhookAddress as before.
 func (c *Cluster) DismissController(ctx context.Context) {
-	if old := c.dismiss(controllerName); old != nil {
+	if old := c.withdraw(controllerName); old != nil {
 		old.stop(ctx)
 	}
 }
 
 // DismissScheduler does the same with the lockstep-scheduler.
 func (c *Cluster) DismissScheduler(ctx context.Context) {
-	if old := c.dismiss(c.plan.scheduler().name); old != nil {
+	if old := c.withdraw(c.plan.scheduler().name); old != nil {
 		old.stop(ctx)
 	}
 }
