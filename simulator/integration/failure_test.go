@@ -280,7 +280,8 @@ func TestFailure_EndsTheJob(t *testing.T) {
 	}
 }
 
-// A rank that a kubelet refuses is no failure of the job: all start again, elsewhere, and it is not counted.
+// A rank that a kubelet refuses is no failure of the job: all start again, elsewhere, and it is not counted. The
+// scheduler has marked the rank before the Job's controller reads it, for which it has about a second otherwise.
 func TestFailure_RefusedRank(t *testing.T) {
 	namespace := namespaceOf(t)
 	submit(
@@ -291,11 +292,22 @@ func TestFailure_RefusedRank(t *testing.T) {
 	patch := []byte(
 		`{"status":{"phase":"Failed","reason":"OutOfnvidia.com/gpu","message":"Pod was rejected","containerStatuses":null}}`,
 	)
+	resume := pause(t, "kube-controller-manager")
+	defer resume() // twice does no harm
 	if _, err := shared.Client.CoreV1().Pods(namespace).
 		Patch(t.Context(), before[1].Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { reports(t, before[1].Spec.NodeName) })
+	testcluster.Within(t, 20*time.Second, "the mark of the refused rank", func() bool {
+		pods := podsOf(t.Context(), t, namespace, "refused")
+		return slices.ContainsFunc(pods, func(p corev1.Pod) bool {
+			return p.UID == before[1].UID && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+			})
+		})
+	})
+	resume()
 	newRunners(t, namespace, "refused", 2, before)
 	all, counted := number(
 		t,

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,18 +80,24 @@ func applyRendered(t *testing.T, release render.Release, only func(*unstructured
 // paused stops the cluster's controller until the test ends: without its rights it would complain.
 func paused(t *testing.T) {
 	t.Helper()
-	for _, component := range shared.Components() {
-		if component.Name != "lockstep-controller" {
-			continue
+	t.Cleanup(pause(t, "lockstep-controller"))
+}
+
+// pause stops a component of the cluster until it is resumed.
+func pause(t *testing.T, name string) (resume func()) {
+	t.Helper()
+	at := slices.IndexFunc(shared.Components(), func(c cluster.Component) bool { return c.Name == name })
+	if at < 0 {
+		t.Fatalf("no %s runs", name)
+	}
+	pid := shared.Components()[at].PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
 		}
-		if err := syscall.Kill(component.PID, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := syscall.Kill(component.PID, syscall.SIGCONT); err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }
 
