@@ -44,9 +44,14 @@ func ExampleFitter_Fit() {
 	taken := gpus("taken", 1)
 	taken.UID = "1"
 	taken.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-		Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpus", Driver: driver, Pool: "n1", Device: "gpu0"}},
+		Results: []resourcev1.DeviceRequestAllocationResult{
+			{Request: "gpus", Driver: driver, Pool: "n1", Device: "gpu0"},
+		},
 	}}
-	fleet := dra.Fleet{Inventory: dra.NewInventory([]*resourcev1.ResourceSlice{slice}, node), Ledger: dra.NewLedger(taken)}
+	fleet := dra.Fleet{
+		Inventory: dra.NewInventory([]*resourcev1.ResourceSlice{slice}, node),
+		Ledger:    dra.NewLedger(taken),
+	}
 
 	fitter := dra.NewFitter(dra.DefaultFeatures(), dra.DefaultSteps)
 	lookup := func(string) *resourcev1.DeviceClass { return class }

@@ -53,7 +53,8 @@ spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 `))
 	initializer := newRunners(t, namespaceOf(t), "job", 1, nil)
 	succeed(t, initializer)
-	nodePods := newRunners(t, namespaceOf(t), "job", 8, initializer) // the group of a gang whose members end asks for fewer
+	// The group of a gang whose members end asks for fewer.
+	nodePods := newRunners(t, namespaceOf(t), "job", 8, initializer)
 	if policy := groupOf(t, "job-dataset-initializer").Spec.SchedulingPolicy; policy.Basic == nil {
 		t.Errorf("the initializers' policy is %+v, want basic", policy)
 	}

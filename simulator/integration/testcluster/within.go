@@ -19,7 +19,8 @@ func Patience(good time.Duration) time.Duration {
 // loaded one within Patience. In a cleanup it waits too, although the test's context has ended.
 func Within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond, Patience(patience), true,
+	ctx := context.WithoutCancel(t.Context())
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, Patience(patience), true,
 		func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("%s did not come: %v", what, err)
