@@ -25,28 +25,21 @@ func runsOf(into []run, nodes []int, group []int32) []run {
 // inOrder returns the number of runs at each level, outermost first, of nodes in the layout's order, in which no group
 // is entered twice; nil if they are not in that order. Nodes of one group are in one group of each level outside it.
 func inOrder(nodes []int, groups [][]int32) []int {
-	counts := make([]int, len(groups))
-	if len(groups) == 0 {
-		return counts
-	}
-	inner, outer := groups[len(groups)-1], groups[:len(groups)-1]
-	before := make([]int32, len(outer))
+	counts, before := make([]int, len(groups)), make([]int32, len(groups))
 	for l := range before {
 		before[l] = math.MinInt32
 	}
-	last, entered := int32(math.MinInt32), 0
-	for _, n := range nodes { // there may be 100,000, most of them in the innermost group of the one before
-		g := inner[n]
-		if g == last {
+	if len(groups) == 0 {
+		return counts
+	}
+	inner, last := groups[len(groups)-1], int32(math.MinInt32)
+	for _, n := range nodes { // there may be 100,000, and most are in the innermost group of the one before
+		if inner[n] == last {
 			continue
 		}
-		if g < last {
-			return nil
-		}
-		last = g
-		entered++
-		for l := len(outer) - 1; l >= 0; l-- {
-			g := outer[l][n]
+		last = inner[n]
+		for l := len(groups) - 1; l >= 0; l-- {
+			g := groups[l][n]
 			if g == before[l] {
 				break
 			}
@@ -57,7 +50,6 @@ func inOrder(nodes []int, groups [][]int32) []int {
 			counts[l]++
 		}
 	}
-	counts[len(outer)] = entered
 	return counts
 }
 
