@@ -288,6 +288,28 @@ test-versions: ## The integration tests on every minor release and in every mode
 			-kubernetes $${version%/*} -mode $${version#*/}) > out/versions/$${version/\//-}.log 2>&1 || failed=1; \
 	done; $(GO) run ./simulator/cmd/versions out/versions; test -z "$$failed"
 
+# What make test-repeat runs, FOLDER[:MODE] each: the tests that have a cluster or a clock. REPEATED=simulator/integration:resources
+# repeats one of them.
+CLUSTERED := automatic coexistence devices install leader moving reality tpu upgrade
+CLOCKED := scheduler scheduler/demand manifests/gangapi controller \
+	$(addprefix controller/,certificate lease statusserver trainjob turns)
+REPEATED ?= simulator/integration simulator/integration:resources $(CLUSTERED:%=simulator/integration/%) $(CLOCKED)
+ROUNDS ?= 20
+
+.PHONY: test-repeat
+test-repeat: build ## Each suite that has a cluster or a clock, ROUNDS times (20) in random order; which runs failed (ten hours).
+	@mkdir -p out/repeat; failed=; for suite in $(REPEATED); do \
+		folder=$${suite%:*}; mode=; case $$suite in *:*) mode="-mode $${suite#*:}";; esac; \
+		name=out/repeat/$$(echo $$suite | tr /: __); \
+		$(GO) test $(JOBS) -vet=off -c -o $$name.test ./$$folder || exit 1; \
+		for round in $$(seq $(ROUNDS)); do \
+			log=$$name.$$round.log; begin=$$(date +%s); result=ok; \
+			(cd $$folder && $(CURDIR)/$$name.test -test.parallel 4 -test.shuffle=on -test.timeout 40m $$mode) > $$log 2>&1 \
+				|| { result=failed; failed="$$failed $$log"; }; \
+			echo "$$suite, $$round of $(ROUNDS): $$result after $$(($$(date +%s) - begin)) s"; \
+		done; \
+	done; for log in $$failed; do echo "failed: $$log" >&2; grep -e '^ *--- FAIL' -e complains $$log >&2; done; test -z "$$failed"
+
 # The releases of Kubeflow Trainer that Lockstep takes over from and returns to.
 TRAINERS := v2.3.0 v2.2.1
 # What the takeover test adds: -write writes docs/takeover.md.
