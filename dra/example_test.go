@@ -54,8 +54,8 @@ func ExampleFitter_Fit() {
 	}
 
 	fitter := dra.NewFitter(dra.DefaultFeatures(), dra.DefaultSteps)
-	lookup := func(string) *resourcev1.DeviceClass { return class }
-	fit, err := fitter.Fit(context.Background(), fleet, "n1", fitter.Demand(lookup, gpus("wanted", 2)))
+	gpu := func(string) *resourcev1.DeviceClass { return class }
+	fit, err := fitter.Fit(context.Background(), fleet, "n1", fitter.Demand(gpu, gpus("wanted", 2)))
 	fmt.Println(fit.Pods, err)
 	fmt.Println("the next:", fit.Rule)
 	// Output:

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	trainerv1alpha1 "github.com/lockstep-project/lockstep/controller/api/v1alpha1"
@@ -262,19 +261,20 @@ func restore(t *testing.T, answer string) {
 	relabel(t, "t4-", "15360")
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	last := ""
-	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond, time.Minute, true,
-		func(ctx context.Context) (bool, error) {
-			job, err := createIn(ctx, t, jobOf("restored", "", torchtune3B), dry)
-			if err != nil {
-				last = err.Error()
-				return false, nil
-			}
-			last = words(job)
-			return last == answer, nil
-		})
-	if err != nil {
-		t.Errorf("the answer for a new job is not %q again: %s", answer, last)
-	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("the answer for a new job was %q last", last)
+		}
+	}()
+	testcluster.Within(t, time.Minute, "the answer "+answer, func() bool {
+		job, err := createIn(context.WithoutCancel(t.Context()), t, jobOf("restored", "", torchtune3B), dry)
+		if err != nil {
+			last = err.Error()
+			return false
+		}
+		last = words(job)
+		return last == answer
+	})
 }
 
 // relabel changes the memory of the GPUs of nodes whose names begin so, in MiB.

@@ -111,8 +111,7 @@ func (c *Cluster) join(ctx context.Context, child component, own ports) (*Replic
 		}
 	}()
 	if err := c.await(starting, []*process{p}); err != nil {
-		var death *DeathError
-		if errors.As(context.Cause(starting), &death) {
+		if death, ok := errors.AsType[*DeathError](context.Cause(starting)); ok {
 			return nil, death
 		}
 		return nil, err
