@@ -297,7 +297,7 @@ REPEATED ?= simulator/integration simulator/integration:resources $(CLUSTERED:%=
 ROUNDS ?= 20
 
 .PHONY: test-repeat
-test-repeat: build ## Each suite that has a cluster or a clock, ROUNDS times (20) in random order; which runs failed (ten hours).
+test-repeat: build ## Each suite that has a cluster or a clock, ROUNDS times (20) in random order; which runs failed (hours).
 	@mkdir -p out/repeat; failed=; for suite in $(REPEATED); do \
 		folder=$${suite%:*}; mode=; case $$suite in *:*) mode="-mode $${suite#*:}";; esac; \
 		name=out/repeat/$$(echo $$suite | tr /: __); \

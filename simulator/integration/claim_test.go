@@ -318,18 +318,6 @@ func fail(t *testing.T, pod corev1.Pod) {
 	}
 }
 
-// succeed makes pods ones that have succeeded, as their kubelets would.
-func succeed(t *testing.T, pods []corev1.Pod) {
-	t.Helper()
-	for _, pod := range pods {
-		_, err := shared.Client.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType,
-			[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Others wait for the devices of a job that is over; a group without claims would stay for 45 s.
 func TestSharedClaim_EndsWithItsJob(t *testing.T) {
 	if offered() == probe.Groups {
@@ -338,7 +326,7 @@ func TestSharedClaim_EndsWithItsJob(t *testing.T) {
 	fabric(t)
 	sharingJob(t, "brief", "10m")
 	running(t, "brief", "0")
-	succeed(t, podsOf(t.Context(), t, "default", "brief"))
+	shared.Succeed(t, podsOf(t.Context(), t, "default", "brief"))
 	if offered() == probe.Resources {
 		testcluster.Within(t, 20*time.Second, "the claim's devices are given back", func() bool {
 			claim, err := shared.Client.ResourceV1().

@@ -185,7 +185,7 @@ spec:
 		before = append(before, pods...)
 		evict(t, pods)
 	}
-	succeed(t, newRunners(t, namespace, name, members, before))
+	shared.Succeed(t, newRunners(t, namespace, name, members, before))
 	testcluster.Within(t, 90*time.Second, "the job's end", func() bool {
 		held := conditionsOf(t.Context(), t, namespace, name)
 		if slices.Contains(held, "Failed") {
@@ -249,7 +249,7 @@ spec:
 	if restarts := number(t, namespace, name, "restarts"); restarts != 0 {
 		t.Errorf("the JobSet was started again %d times", restarts)
 	}
-	succeed(t, now)
+	shared.Succeed(t, now)
 	testcluster.Within(t, 60*time.Second, "the job's completion", func() bool {
 		return slices.Equal(conditionsOf(t.Context(), t, namespace, name), []string{"Complete"})
 	})

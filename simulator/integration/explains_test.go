@@ -97,7 +97,7 @@ func TestExplains_AnInitializerThatRuns(t *testing.T) {
 		}
 	}
 	fetching := podsOf(t.Context(), t, namespace, "prepared")
-	succeed(t, fetching)
+	shared.Succeed(t, fetching)
 	newRunners(t, namespace, "prepared", 2, fetching)
 	eventually(t, "the job runs", func() bool {
 		return schedulingOf(t, namespace, "prepared").Phase == trainerv1alpha1.PhaseRunning

@@ -147,6 +147,9 @@ func TestFailure_GangKeepsItsPlace(t *testing.T) {
 	crashed := time.Now()
 	after := newRunners(t, namespace, "crash", 2, before)
 	t.Logf("both ranks run again %v after the crash", time.Since(crashed).Round(time.Millisecond))
+	if apart := scheduledAt(after[0]).Sub(scheduledAt(after[1])).Abs(); apart > testcluster.Patience(5*time.Second) {
+		t.Errorf("the ranks got their nodes %v apart", apart)
+	}
 	for i, pod := range after {
 		if other := after[1-i]; scheduledAt(pod).Before(other.CreationTimestamp.Time) {
 			t.Errorf("%s got its node before there was %s", pod.Name, other.Name)

@@ -52,7 +52,7 @@ metadata: {name: job, namespace: NAMESPACE, annotations: {simulator.lockstep.dev
 spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 `))
 	initializer := newRunners(t, namespaceOf(t), "job", 1, nil)
-	succeed(t, initializer)
+	shared.Succeed(t, initializer)
 	// The group of a gang whose members end asks for fewer.
 	nodePods := newRunners(t, namespaceOf(t), "job", 8, initializer)
 	if policy := groupOf(t, "job-dataset-initializer").Spec.SchedulingPolicy; policy.Basic == nil {
@@ -67,7 +67,7 @@ spec: {runtimeRef: {name: grouped, kind: TrainingRuntime}}
 			t.Errorf("pod %s is in group %v, of scheduler %s", pod.Name, group, pod.Spec.SchedulerName)
 		}
 	}
-	succeed(t, nodePods)
+	shared.Succeed(t, nodePods)
 	inOneClique(t, shared.Watch(t, submitted, testcluster.Patience(10*time.Second))["job"], 8)
 }
 

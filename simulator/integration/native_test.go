@@ -43,7 +43,7 @@ func TestStockScheduler_PlacesTheSameGang(t *testing.T) {
 	pods := newRunners(t, namespace, "theirs", 8, nil)
 	members := slices.Concat(pods, newRunners(t, namespace, "ours", 8, nil))
 	group, same := groupOf(t, "theirs"), groupOf(t, "ours").Spec.DeepCopy() // those of gangs that end ask for fewer
-	succeed(t, members)
+	shared.Succeed(t, members)
 	jobs := shared.Watch(t, submitted, testcluster.Patience(30*time.Second))
 	theirs := jobs["theirs"]
 	if theirs.Outcome != summary.Complete || len(theirs.Ranks) != 8 {

@@ -83,7 +83,7 @@ func TestPreemption_EvictsOneWholeGang(t *testing.T) {
 		t.Fatalf("%v left for a gang that needs one clique", left)
 	}
 	tellsOfItsPreemption(t, namespace, left[0])
-	succeed(t, high)
+	shared.Succeed(t, high)
 	newRunners(t, namespace, left[0], 18, before[left[0]])
 	testcluster.Within(t, 60*time.Second, "the end of high", func() bool {
 		return slices.Contains(conditionsOf(t.Context(), t, namespace, "high"), "Complete")

@@ -51,7 +51,7 @@ func TestAlignedPairs_H100BelowOneRoot(t *testing.T) {
 			t.Errorf("pod %s: its pairs are below %d roots, want 8", pod.Name, len(roots))
 		}
 	}
-	end(t, "h100-pairs")
+	shared.Succeed(t, podsOf(t, "h100-pairs"))
 	completes(t, "h100-pairs")
 }
 
@@ -83,7 +83,7 @@ func TestMIG_GangsFillGPUsExactly(t *testing.T) {
 	if running := podsOf(t, "mig-halves"); len(running) != 16 {
 		t.Errorf("%d pods of the first gang are left", len(running))
 	}
-	end(t, "mig-halves")
+	shared.Succeed(t, podsOf(t, "mig-halves"))
 	completes(t, "mig-halves")
 	completes(t, "more")
 }
@@ -119,7 +119,7 @@ func TestAlignedPairs_GB200ByProcessor(t *testing.T) {
 	if len(racks) != 1 {
 		t.Errorf("the gang is in racks %v", racks)
 	}
-	end(t, "gb200-numa")
+	shared.Succeed(t, podsOf(t, "gb200-numa"))
 	completes(t, "gb200-numa")
 }
 

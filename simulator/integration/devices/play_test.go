@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/workload"
@@ -176,18 +175,6 @@ func running(t *testing.T, job string, count int) []corev1.Pod {
 		return len(pods) == count
 	})
 	return pods
-}
-
-// end ends the pods of a job.
-func end(t *testing.T, job string) {
-	t.Helper()
-	for _, pod := range podsOf(t, job) {
-		testcluster.Ask(t, func() error {
-			_, err := shared.Client.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType,
-				[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
-			return err
-		})
-	}
 }
 
 // waiting waits until a job's group says that it waits for a reason with these words in it.

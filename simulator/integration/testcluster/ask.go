@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -36,4 +37,16 @@ func (s Cluster) PodsOf(ctx context.Context, t *testing.T, namespace, job string
 		return nil
 	})
 	return found
+}
+
+// Succeed sets pods to Succeeded, as their kubelets would.
+func (s Cluster) Succeed(t *testing.T, pods []corev1.Pod) {
+	t.Helper()
+	for _, pod := range pods {
+		Ask(t, func() error {
+			_, err := s.Client.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType,
+				[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+			return err
+		})
+	}
 }

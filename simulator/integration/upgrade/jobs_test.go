@@ -3,11 +3,11 @@ package upgrade_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -164,16 +164,9 @@ func (j *jobs) finish(selected selection) {
 // completePods sets the pods of the due jobs to Succeeded.
 func (j *jobs) completePods(due func(string) bool) {
 	j.t.Helper()
-	for _, pod := range j.listPods() {
-		if !due(pod.Labels[labelJobSet]) || pod.Status.Phase != corev1.PodRunning {
-			continue
-		}
-		_, err := shared.Client.CoreV1().Pods(j.namespace).Patch(j.t.Context(), pod.Name, types.MergePatchType,
-			[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
-		if err != nil {
-			j.t.Fatal(err)
-		}
-	}
+	shared.Succeed(j.t, slices.DeleteFunc(j.listPods(), func(pod corev1.Pod) bool {
+		return !due(pod.Labels[labelJobSet]) || pod.Status.Phase != corev1.PodRunning
+	}))
 }
 
 // until polls snapshots until one satisfies holds, and returns that one.
