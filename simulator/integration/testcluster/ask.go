@@ -46,7 +46,10 @@ func (s Cluster) Succeed(t *testing.T, pods []corev1.Pod) {
 		Ask(t, func() error {
 			_, err := s.Client.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType,
 				[]byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
-			return err
+			if err != nil {
+				return fmt.Errorf("ending pod %s: %w", pod.Name, err)
+			}
+			return nil
 		})
 	}
 }
