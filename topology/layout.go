@@ -34,9 +34,14 @@ type layouts struct {
 	// groups[level][node] is the node's group at a level of the tree, or as a node: its domain, or a node that counts
 	// as one (see Use).
 	groups [][]int32
+	// ordinals[level][position] counts the groups of a level up to a position of the only layout; nil if there are two.
+	ordinals [][]int32
 	// numbers is more than any group.
 	numbers int
 }
+
+// stretch is the nodes at consecutive positions of a layout, the last one excluded.
+type stretch struct{ first, last int32 }
 
 func newLayouts(t *Tree) layouts {
 	ladder := make([]int, len(t.levels))
@@ -153,7 +158,44 @@ func (ls *layouts) group() {
 	})
 	if ls.crossed() {
 		ls.groupAccelerators()
+		return
 	}
+	ls.number()
+}
+
+// number fills ordinals.
+func (ls *layouts) number() {
+	first := ls.first()
+	ls.ordinals = make([][]int32, len(first.ladder))
+	for l, group := range ls.groups[:len(first.ladder)] {
+		ordinals, n, before := make([]int32, len(first.nodes)), int32(0), int32(-1)
+		for position, node := range first.nodes {
+			if g := group[node]; g != before {
+				n, before = n+1, g
+			}
+			ordinals[position] = n
+		}
+		ls.ordinals[l] = ordinals
+	}
+}
+
+// countIn returns the number of groups of a level, or of nodes, that have nodes in ascending stretches. Racks of two
+// nodes number their positions 1 1 2 2 3 3: stretches 0-1 and 3-6 are in racks 1, 2 and 3, and 0-1 and 1-2 in one.
+func (ls *layouts) countIn(level int, of []stretch) int {
+	n, before := 0, int32(0)
+	for _, s := range of {
+		if level == len(ls.ordinals) {
+			n += int(s.last - s.first)
+			continue
+		}
+		first, last := ls.ordinals[level][s.first], ls.ordinals[level][s.last-1]
+		n += int(last - first)
+		if first != before {
+			n++
+		}
+		before = last
+	}
+	return n
 }
 
 // eachSpan yields every vertex with the levels that it stands for, from its own out to its parent's.

@@ -69,6 +69,7 @@ func (p *plan) answer() Placement {
 	levels, cost := a.cost(*p, weights)
 	if cost > p.bound && !a.gang.boxed() { // the ranks of a box follow its axes
 		a.improve(p.nodes, weights)
+		p.stretches = nil
 		levels, cost = a.cost(*p, weights)
 	}
 	lay := a.ledger.Tree.layout().first()

@@ -6,7 +6,9 @@ import "slices"
 type plan struct {
 	ask   *ask
 	nodes []int
-	bound int64
+	// stretches have the nodes, if ranks ascend in the layout's order; else nil.
+	stretches []stretch
+	bound     int64
 	// least[l] is the fewest domains of level l that could hold the gang.
 	least []int
 	// alone is set if each member is known to have a node of its own.
@@ -44,11 +46,15 @@ func (s *solver) plan() (plan, bool) {
 	var p plan
 	c, ok := s.best()
 	if ok {
+		t := s.trace(c.v)
 		p = plan{
-			nodes: s.ranked(s.trace(c.v)),
+			nodes: s.ranked(t),
 			bound: c.cost,
 			least: s.fewestDomains(),
 			alone: s.whole && len(s.placedOn) == 0,
+		}
+		if len(s.kinds) == 1 && len(s.placedOn) == 0 && t.short < 0 {
+			p.stretches = t.stretches
 		}
 	}
 	if s.table != nil {
@@ -112,10 +118,6 @@ func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 	ls, pattern := a.ledger.Tree.layout(), a.gang.Communication
 	levels, total := make([]Use, len(ls.groups)), int64(0)
 	inner := len(ls.groups) - 1
-	var counts []int
-	if pattern != AllToAll && !ls.crossed() {
-		counts = inOrder(p.nodes, ls.groups[:inner])
-	}
 	var runs []run
 	for l, group := range slices.Backward(ls.groups) {
 		var used int
@@ -123,8 +125,9 @@ func (a *ask) cost(p plan, weights []int64) ([]Use, int64) {
 		switch {
 		case p.alone && l == inner: // a run for each of 100,000 nodes need not be made
 			used, crossing = len(p.nodes), pattern.all(len(p.nodes))
-		case counts != nil && l < inner:
-			used, crossing = counts[l], pattern.all(counts[l])
+		case p.stretches != nil && pattern != AllToAll && !ls.crossed(): // a run for each group
+			used = ls.countIn(l, p.stretches)
+			crossing = pattern.all(used)
 		default:
 			if len(runs) == 0 || ls.crossed() { // then an inner domain may be in several outer ones
 				runs = runsOf(runs[:0], p.nodes, group)

@@ -22,37 +22,6 @@ func runsOf(into []run, nodes []int, group []int32) []run {
 	return into
 }
 
-// inOrder returns the number of runs at each level, outermost first, of nodes in the layout's order, in which no group
-// is entered twice; nil if they are not in that order. Nodes of one group are in one group of each level outside it.
-func inOrder(nodes []int, groups [][]int32) []int {
-	counts, before := make([]int, len(groups)), make([]int32, len(groups))
-	for l := range before {
-		before[l] = math.MinInt32
-	}
-	if len(groups) == 0 {
-		return counts
-	}
-	inner, last := groups[len(groups)-1], int32(math.MinInt32)
-	for _, n := range nodes { // there may be 100,000, and most are in the innermost group of the one before
-		if inner[n] == last {
-			continue
-		}
-		last = inner[n]
-		for l := len(groups) - 1; l >= 0; l-- {
-			g := groups[l][n]
-			if g == before[l] {
-				break
-			}
-			if g < before[l] {
-				return nil
-			}
-			before[l] = g
-			counts[l]++
-		}
-	}
-	return counts
-}
-
 // merged appends the runs of a level to into: neighbors of one group are one run. Into may be the memory of the runs
 // themselves.
 func merged(into, runs []run, group []int32) []run {

@@ -15,6 +15,8 @@ type trace struct {
 	*solver
 	// places[kind] are the nodes of the kind's members, in depth-first order; a node is there for each of its members.
 	places [][]int
+	// stretches have the nodes of the main kind's members, in the same order.
+	stretches []stretch
 	// short is the vertex of the segments' level that holds the last, shorter segment, -1 if there is none.
 	short int
 	// top is the vertex around everything, if it was narrowed.
@@ -58,7 +60,7 @@ func (t *trace) fill(v, units, layer int) {
 		if units == 0 && layer == 0 {
 			return
 		}
-		t.put(t.lay.nodes[u.first], units, layer)
+		t.put(u.first, units, layer)
 		return
 	}
 	if t.brimful(v, units) {
@@ -101,9 +103,13 @@ func (t *trace) fillAll(v int) {
 	nodes := t.lay.nodes[u.first:u.last]
 	if t.whole && int(t.units[v]) == len(nodes) {
 		t.places[0] = append(places, nodes...) // one on each
+		t.reach(u.first, u.last)
 		return
 	}
-	for _, node := range nodes {
+	for i, node := range nodes {
+		if room[node] > 0 {
+			t.reach(u.first+i, u.first+i+1)
+		}
 		for range room[node] {
 			places = append(places, node)
 		}
@@ -111,12 +117,25 @@ func (t *trace) fillAll(v int) {
 	t.places[0] = places
 }
 
-// put places members on a node.
-func (t *trace) put(node, units, layer int) {
+// put places members on the node at a position of the layout.
+func (t *trace) put(position, units, layer int) {
+	node := t.lay.nodes[position]
+	if units > 0 {
+		t.reach(position, position+1)
+	}
 	t.at(0, node, units)
 	for i, n := range t.few.Digits(layer) {
 		t.at(i+1, node, n)
 	}
+}
+
+// reach adds positions behind all others to the stretches.
+func (t *trace) reach(first, last int) {
+	if n := len(t.stretches); n > 0 && t.stretches[n-1].last == int32(first) {
+		t.stretches[n-1].last = int32(last)
+		return
+	}
+	t.stretches = append(t.stretches, stretch{int32(first), int32(last)})
 }
 
 // at places n members of a kind on a node.
