@@ -37,28 +37,28 @@ func (Flux) Name() string { return "flux" }
 func (Flux) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.Flux != nil }
 
 // Validate refuses settings that leave Flux without tasks, pods or a name.
-func (Flux) Validate(world World, spec *field.Path) field.ErrorList {
+func (Flux) Validate(input Input, spec *field.Path) field.ErrorList {
 	var faults field.ErrorList
-	if world.Processes != nil && *world.Processes < 1 {
-		faults = append(faults, field.Invalid(spec.Child("trainer", "numProcPerNode"), *world.Processes,
+	if input.Processes != nil && *input.Processes < 1 {
+		faults = append(faults, field.Invalid(spec.Child("trainer", "numProcPerNode"), *input.Processes,
 			"must be greater than or equal to 1 for Flux TrainJob"))
 	}
-	node := world.role(trainerv1alpha1.NodeName)
+	node := input.role(trainerv1alpha1.NodeName)
 	switch {
 	case node == nil || !node.Trains:
 		faults = append(faults, field.Invalid(
 			spec.Child("runtimeRef", "name"),
-			world.Runtime,
+			input.Runtime,
 			"must have a replicated job called node with the label of the trainer, because Flux knows its hosts by that name",
 		))
 	case slices.Contains(node.Containers, fluxInstaller):
 		faults = append(faults, field.Invalid(spec.Child("trainer", "initContainers"), fluxInstaller,
 			fmt.Sprintf("InitContainer '%s' is reserved", fluxInstaller)))
 	}
-	if most := validation.DNS1123LabelMaxLength - len("-"+fluxScripts); len(world.Job) > most {
-		faults = append(faults, field.TooLong(field.NewPath("metadata", "name"), world.Job, most))
+	if most := validation.DNS1123LabelMaxLength - len("-"+fluxScripts); len(input.Job) > most {
+		faults = append(faults, field.TooLong(field.NewPath("metadata", "name"), input.Job, most))
 	}
-	return append(faults, validateFluxSettings(fluxSettingsOf(world), spec.Child("trainer", "env"))...)
+	return append(faults, validateFluxSettings(fluxSettingsOf(input), spec.Child("trainer", "env"))...)
 }
 
 // validateFluxSettings refuses values that would break the file that they are written to.
@@ -76,17 +76,17 @@ func validateFluxSettings(settings fluxSettings, env *field.Path) field.ErrorLis
 }
 
 // Contribute returns Flux itself, its configuration, and the command that starts it.
-func (Flux) Contribute(world World) Contribution {
-	settings := fluxSettingsOf(world)
+func (Flux) Contribute(input Input) Contribution {
+	settings := fluxSettingsOf(input)
 	return Contribution{
-		Command:   []string{"/bin/bash", fluxScriptsDir + "/" + fluxEntrypoint, fluxCommand(world)},
+		Command:   []string{"/bin/bash", fluxScriptsDir + "/" + fluxEntrypoint, fluxCommand(input)},
 		TakesArgs: true,
 		Secrets:   []Secret{{Suffix: fluxCurve, Kind: CURVECertificate}},
 		Files: []Files{{Suffix: fluxScripts, Data: map[string]string{
 			fluxInit:       settings.initScript(),
 			fluxEntrypoint: settings.entrypointScript(),
 		}}},
-		Parts: []PodParts{fluxParts(world, settings.image)},
+		Parts: []PodParts{fluxParts(input, settings.image)},
 	}
 }
 
@@ -99,31 +99,31 @@ type fluxSettings struct {
 	gpus         int64
 }
 
-func fluxSettingsOf(world World) fluxSettings {
+func fluxSettingsOf(input Input) fluxSettings {
 	settings := fluxSettings{
-		job: world.Job, namespace: world.Namespace, subdomain: world.Subdomain,
-		image:  fluxSetting(world, fluxImageVariable, fluxImage),
-		device: fluxSetting(world, fluxDeviceVariable, fluxDevice),
-		policy: fluxSetting(world, fluxPolicyVariable, fluxPolicy),
-		hosts:  world.Nodes, tasks: 1, gpus: world.GPUs,
+		job: input.Job, namespace: input.Namespace, subdomain: input.Subdomain,
+		image:  fluxSetting(input, fluxImageVariable, fluxImage),
+		device: fluxSetting(input, fluxDeviceVariable, fluxDevice),
+		policy: fluxSetting(input, fluxPolicyVariable, fluxPolicy),
+		hosts:  input.Nodes, tasks: 1, gpus: input.GPUs,
 	}
-	if node := world.role(trainerv1alpha1.NodeName); node != nil {
+	if node := input.role(trainerv1alpha1.NodeName); node != nil {
 		settings.hosts = node.Pods
 	}
 	switch {
-	case world.Processes != nil:
-		settings.tasks = *world.Processes
-	case world.Policy.Flux != nil && world.Policy.Flux.NumProcPerNode != nil:
-		settings.tasks = max(1, *world.Policy.Flux.NumProcPerNode)
+	case input.Processes != nil:
+		settings.tasks = *input.Processes
+	case input.Policy.Flux != nil && input.Policy.Flux.NumProcPerNode != nil:
+		settings.tasks = max(1, *input.Policy.Flux.NumProcPerNode)
 	}
 	return settings
 }
 
 // fluxSetting returns the value of a variable: the job's, else the runtime's, else the usual. A variable with a
 // valueFrom is not known here and is ignored.
-func fluxSetting(world World, name, usual string) string {
+func fluxSetting(input Input, name, usual string) string {
 	value := ""
-	for _, variable := range slices.Concat(world.RuntimeEnv, world.Env) {
+	for _, variable := range slices.Concat(input.RuntimeEnv, input.Env) {
 		if variable.Name == name {
 			value = cmp.Or(variable.Value, value)
 		}
@@ -133,8 +133,8 @@ func fluxSetting(world World, name, usual string) string {
 
 // fluxParts returns the additions to the pods. Upstream mounts the shared memory read-only, and a test of its contract
 // requires that.
-func fluxParts(world World, image string) PodParts {
-	scripts := world.Job + "-" + fluxScripts
+func fluxParts(input Input, image string) PodParts {
+	scripts := input.Job + "-" + fluxScripts
 	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	install := corev1.VolumeMount{Name: "flux-install", MountPath: fluxRoot}
 	config := corev1.VolumeMount{Name: scripts, MountPath: fluxScriptsDir, ReadOnly: true}
@@ -150,7 +150,7 @@ func fluxParts(world World, image string) PodParts {
 				Medium: corev1.StorageMediumMemory,
 			}}},
 			{Name: fluxCurve, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-				SecretName: world.SecretName(fluxCurve), DefaultMode: new(int32(0o400)),
+				SecretName: input.SecretName(fluxCurve), DefaultMode: new(int32(0o400)),
 			}}},
 		},
 		Mounts: []corev1.VolumeMount{

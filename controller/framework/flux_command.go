@@ -6,13 +6,13 @@ import "strings"
 // one.
 //
 // The runtime's arguments belong to the runtime's command: a job that has its own of either does without them.
-func fluxCommand(world World) string {
-	command, args := world.Command, world.RuntimeArgs
-	if world.JobCommand != nil {
-		command, args = world.JobCommand, nil
+func fluxCommand(input Input) string {
+	command, args := input.Command, input.RuntimeArgs
+	if input.JobCommand != nil {
+		command, args = input.JobCommand, nil
 	}
-	if world.Args != nil {
-		args = world.Args
+	if input.Args != nil {
+		args = input.Args
 	}
 	words := make([]string, 0, len(command)+len(args))
 	for _, list := range [][]string{command, args} {

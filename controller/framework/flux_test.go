@@ -69,8 +69,8 @@ type fluxPod struct {
 	command string
 }
 
-func fluxWorld() framework.World {
-	return framework.World{
+func fluxInput() framework.Input {
+	return framework.Input{
 		Job: "train", Namespace: "team-a", Subdomain: "train", Nodes: 2,
 		Processes: new(int32(4)),
 		Policy:    trainerv1alpha1.MLPolicySource{Flux: &trainerv1alpha1.FluxMLPolicySource{}},
@@ -79,9 +79,9 @@ func fluxWorld() framework.World {
 }
 
 // newFluxPod makes the pod of a host, and runs its init container.
-func newFluxPod(t *testing.T, world framework.World, host string) *fluxPod {
+func newFluxPod(t *testing.T, input framework.Input, host string) *fluxPod {
 	t.Helper()
-	contribution := framework.Flux{}.Contribute(world)
+	contribution := framework.Flux{}.Contribute(input)
 	dir := t.TempDir()
 	p := &fluxPod{
 		t: t, dir: dir, files: contribution.Files[0].Data, command: contribution.Command[2],
@@ -175,7 +175,7 @@ const brokerOptions = "<start><--broker-opts=--config-path=DIR/mnt/config/etc/fl
 	"<--broker-opts=-Slocal-uri=local://DIR/mnt/config/run/flux/local>"
 
 func TestFlux_ScriptsAreBash(t *testing.T) {
-	scripts := framework.Flux{}.Contribute(fluxWorld()).Files[0].Data
+	scripts := framework.Flux{}.Contribute(fluxInput()).Files[0].Data
 	for name, text := range scripts {
 		command := exec.CommandContext(t.Context(), "/bin/bash", "-n")
 		command.Stdin = strings.NewReader(text)
@@ -186,10 +186,10 @@ func TestFlux_ScriptsAreBash(t *testing.T) {
 }
 
 func TestFlux_Configuration(t *testing.T) {
-	world := fluxWorld()
-	world.Subdomain = "nodes"
-	world.RuntimeEnv = []corev1.EnvVar{{Name: "FLUX_NETWORK_DEVICE", Value: "eth1"}}
-	p := newFluxPod(t, world, "train-node-0-0")
+	input := fluxInput()
+	input.Subdomain = "nodes"
+	input.RuntimeEnv = []corev1.EnvVar{{Name: "FLUX_NETWORK_DEVICE", Value: "eth1"}}
+	p := newFluxPod(t, input, "train-node-0-0")
 	want := `# The brokers of TrainJob team-a/train.
 [access]
 allow-guest-user = true
@@ -222,10 +222,10 @@ queue-policy = "fcfs"
 }
 
 func TestFlux_FirstHostRunsTheCommand(t *testing.T) {
-	world := fluxWorld()
-	world.GPUs = 8
-	world.JobCommand, world.Args = []string{"task"}, []string{"-v", "x"}
-	p := newFluxPod(t, world, "train-node-0-0")
+	input := fluxInput()
+	input.GPUs = 8
+	input.JobCommand, input.Args = []string{"task"}, []string{"-v", "x"}
+	p := newFluxPod(t, input, "train-node-0-0")
 	if code := p.start("FAKE_EXIT=7"); code != 7 {
 		t.Errorf("exit %d, want the command's 7", code)
 	}
@@ -264,9 +264,9 @@ func TestFlux_PreservesArguments(t *testing.T) {
 		"other":     {"größe", "é*", "-n", "--", "\x01"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			world := fluxWorld()
-			world.JobCommand, world.Args = []string{"task"}, args
-			p := newFluxPod(t, world, "train-node-0-0")
+			input := fluxInput()
+			input.JobCommand, input.Args = []string{"task"}, args
+			p := newFluxPod(t, input, "train-node-0-0")
 			if code := p.start(); code != 0 {
 				t.Errorf("exit %d", code)
 			}
@@ -289,9 +289,9 @@ func TestFlux_SeparatesPythonPaths(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			world := fluxWorld()
-			world.JobCommand = []string{"task"}
-			p := newFluxPod(t, world, "train-node-0-0")
+			input := fluxInput()
+			input.JobCommand = []string{"task"}
+			p := newFluxPod(t, input, "train-node-0-0")
 			p.start(test.env...)
 			if got := p.read("python-paths"); !strings.HasPrefix(got, "R "+test.wantFlux+"\n") {
 				t.Errorf("flux has\n%s, want %s", got, test.wantFlux)
@@ -304,9 +304,9 @@ func TestFlux_SeparatesPythonPaths(t *testing.T) {
 }
 
 func TestFlux_OtherHostsRetryUntilDone(t *testing.T) {
-	world := fluxWorld()
-	world.JobCommand = []string{"task"}
-	p := newFluxPod(t, world, "train-node-0-1")
+	input := fluxInput()
+	input.JobCommand = []string{"task"}
+	p := newFluxPod(t, input, "train-node-0-1")
 	p.write("failures", "2")
 	if code := p.start(); code != 0 {
 		t.Errorf("exit %d", code)
@@ -321,7 +321,7 @@ func TestFlux_OtherHostsRetryUntilDone(t *testing.T) {
 }
 
 func TestFlux_OtherHostsStopOnSignal(t *testing.T) {
-	p := newFluxPod(t, fluxWorld(), "train-node-0-1")
+	p := newFluxPod(t, fluxInput(), "train-node-0-1")
 	p.write("hang", "")
 	command := p.bash("entrypoint.sh")
 	if err := command.Start(); err != nil {
@@ -345,7 +345,7 @@ func TestFlux_OtherHostsStopOnSignal(t *testing.T) {
 }
 
 func TestFlux_WithoutCommandWaitsForUsers(t *testing.T) {
-	p := newFluxPod(t, fluxWorld(), "train-node-0-0")
+	p := newFluxPod(t, fluxInput(), "train-node-0-0")
 	if code := p.start(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -357,9 +357,9 @@ func TestFlux_WithoutCommandWaitsForUsers(t *testing.T) {
 
 // A restarted container has the files that the first one left.
 func TestFlux_ContainerRestarts(t *testing.T) {
-	world := fluxWorld()
-	world.JobCommand, world.Args = []string{"task"}, []string{"x"}
-	p := newFluxPod(t, world, "train-node-0-0")
+	input := fluxInput()
+	input.JobCommand, input.Args = []string{"task"}, []string{"x"}
+	p := newFluxPod(t, input, "train-node-0-0")
 	p.start("FAKE_EXIT=1")
 	p.write("mnt/config/var/lib/flux/content.sqlite", "the first one's jobs")
 	if code := p.start(); code != 0 || p.read("arguments") != "x\n" {
@@ -386,11 +386,11 @@ func TestFlux_JoinsCommandLikeUpstream(t *testing.T) {
 		"quoted only where it is needed": {command: []string{"a", "b c", "d"}, want: "a 'b c' d"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			world := fluxWorld()
-			world.JobCommand, world.Args = test.command, test.args
-			world.Command, world.RuntimeArgs = test.runtimeCommand, test.runtimeArgs
+			input := fluxInput()
+			input.JobCommand, input.Args = test.command, test.args
+			input.Command, input.RuntimeArgs = test.runtimeCommand, test.runtimeArgs
 			want := []string{"/bin/bash", "/etc/flux-config/entrypoint.sh", test.want}
-			if diff := cmp.Diff(want, framework.Flux{}.Contribute(world).Command); diff != "" {
+			if diff := cmp.Diff(want, framework.Flux{}.Contribute(input).Command); diff != "" {
 				t.Errorf("command (-want +got):\n%s", diff)
 			}
 		})

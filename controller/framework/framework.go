@@ -13,15 +13,15 @@ type Framework interface {
 	// Selects reports whether the framework is responsible for runtimes with this policy.
 	Selects(policy trainerv1alpha1.MLPolicySource) bool
 	// Validate checks the rules that only the framework can check; spec is the path of the TrainJob's spec.
-	Validate(world World, spec *field.Path) field.ErrorList
+	Validate(input Input, spec *field.Path) field.ErrorList
 	// Contribute returns the framework's additions to a job that Validate found no fault with.
-	Contribute(world World) Contribution
+	Contribute(input Input) Contribution
 }
 
 // Sizer is a Framework that sets the number of pods in each Job of a ReplicatedJob. The others follow the rule that the
 // trainer's Job has one pod for each node of the job.
 type Sizer interface {
-	Pods(world World, role Role) int32
+	Pods(input Input, role Role) int32
 }
 
 // Elastic is a Framework with trainings that continue when nodes join or leave.

@@ -111,16 +111,16 @@ func parse(t *testing.T) []*ast.File {
 
 // A hostfile that no ConfigMap holds would be refused by the API server again and again.
 func TestMPI_RefusesOversizedHostfile(t *testing.T) {
-	world := framework.World{Job: "train", Subdomain: "train", Nodes: 60_000, NodesGiven: true, Roles: []framework.Role{
+	input := framework.Input{Job: "train", Subdomain: "train", Nodes: 60_000, NodesGiven: true, Roles: []framework.Role{
 		{Name: "node", Replicas: 1, Pods: 60_000},
 	}}
-	world.Policy.MPI = &trainerv1alpha1.MPIMLPolicySource{}
-	faults := framework.MPI{}.Validate(world, field.NewPath("spec"))
+	input.Policy.MPI = &trainerv1alpha1.MPIMLPolicySource{}
+	faults := framework.MPI{}.Validate(input, field.NewPath("spec"))
 	if len(faults) != 1 || !strings.Contains(faults[0].Error(), "a ConfigMap holds 1048576") {
 		t.Errorf("faults %v, want one about the hostfile", faults)
 	}
-	world.Roles[0].Pods = 20_000
-	if faults = (framework.MPI{}).Validate(world, field.NewPath("spec")); len(faults) != 0 {
+	input.Roles[0].Pods = 20_000
+	if faults = (framework.MPI{}).Validate(input, field.NewPath("spec")); len(faults) != 0 {
 		t.Errorf("faults %v of a hostfile that fits", faults)
 	}
 }

@@ -20,23 +20,23 @@ func (JAX) Name() string { return "jax" }
 func (JAX) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.JAX != nil }
 
 // Validate has nothing to check: JAX reserves no names, so a user may override its contribution.
-func (JAX) Validate(World, *field.Path) field.ErrorList { return nil }
+func (JAX) Validate(Input, *field.Path) field.ErrorList { return nil }
 
 // Contribute returns the variables from which jax.distributed.initialize takes its arguments.
-func (j JAX) Contribute(world World) Contribution {
+func (j JAX) Contribute(input Input) Contribution {
 	out := Contribution{
 		BeforeUser: true,
 		Env: []corev1.EnvVar{
-			number("JAX_NUM_PROCESSES", int64(world.Nodes)),
+			number("JAX_NUM_PROCESSES", int64(input.Nodes)),
 			rank("JAX_PROCESS_ID"),
-			text("JAX_COORDINATOR_ADDRESS", net.JoinHostPort(world.Leader(), strconv.Itoa(int(port)))),
+			text("JAX_COORDINATOR_ADDRESS", net.JoinHostPort(input.Leader(), strconv.Itoa(int(port)))),
 		},
 		Ports: []int32{port},
 	}
-	if world.Slices > 1 {
-		j.joinSlices(world, &out)
+	if input.Slices > 1 {
+		j.joinSlices(input, &out)
 	}
-	if world.WithoutToken {
+	if input.WithoutToken {
 		out.Warnings = []string{withoutToken}
 	}
 	return out

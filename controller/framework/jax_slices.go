@@ -40,19 +40,19 @@ func (JAX) Sliced() {}
 
 // joinSlices adds which slice a pod is in. Its rank among all slices is a sum of products, which the container's shell
 // computes.
-func (JAX) joinSlices(world World, out *Contribution) {
+func (JAX) joinSlices(input Input, out *Contribution) {
 	out.Env = []corev1.EnvVar{out.Env[0], out.Env[2], sliceIndex(jaxSlice)}
-	if world.TPU {
+	if input.TPU {
 		out.Env = append(out.Env,
 			rank(tpuWorker),
 			sliceIndex(megascaleSlice),
-			text(tpuWorkers, world.sliceHosts()),
-			number(megascaleCount, int64(world.Slices)),
-			text(megascaleHost, world.host("0", 0)),
+			text(tpuWorkers, input.sliceHosts()),
+			number(megascaleCount, int64(input.Slices)),
+			text(megascaleHost, input.host("0", 0)),
 		)
 	}
 	out.Wraps = append(out.Wraps, Wrap{
-		Words: shellWords("slice-rank", sliceRankScript, strconv.Itoa(int(world.Nodes/world.Slices))),
+		Words: shellWords("slice-rank", sliceRankScript, strconv.Itoa(int(input.Nodes/input.Slices))),
 		Missing: "JAX: JAX_PROCESS_ID is not set for the ranks of several slices: neither the job nor its runtime has a command to compute it " +
 			"before; set spec.trainer.command, or let jax.distributed.initialize detect the slices without arguments",
 	})
@@ -60,7 +60,7 @@ func (JAX) joinSlices(world World, out *Contribution) {
 
 // sliceHosts returns the DNS names of the hosts of a pod's own slice, separated by commas. The kubelet fills in the
 // slice.
-func (w World) sliceHosts() string {
+func (w Input) sliceHosts() string {
 	hosts := make([]string, w.Nodes/w.Slices)
 	for i := range hosts {
 		hosts[i] = w.host("$("+megascaleSlice+")", i)
@@ -69,7 +69,7 @@ func (w World) sliceHosts() string {
 }
 
 // host is the DNS name of a training pod.
-func (w World) host(slice string, index int) string {
+func (w Input) host(slice string, index int) string {
 	name := trainerv1alpha1.NodeName
 	if i := slices.IndexFunc(w.Roles, func(r Role) bool { return r.Trains }); i >= 0 {
 		name = w.Roles[i].Name

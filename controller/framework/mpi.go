@@ -49,9 +49,9 @@ type mpiPolicy struct {
 	launcherRuns bool
 }
 
-func mpiPolicyOf(world World) mpiPolicy {
+func mpiPolicyOf(input Input) mpiPolicy {
 	p := mpiPolicy{processes: 1, keysDir: mpiKeysDir}
-	if given := world.Policy.MPI; given != nil {
+	if given := input.Policy.MPI; given != nil {
 		if given.NumProcPerNode != nil {
 			p.processes = *given.NumProcPerNode
 		}
@@ -65,23 +65,23 @@ func mpiPolicyOf(world World) mpiPolicy {
 
 // Pods returns the number of pods of the nodes' ReplicatedJob: as many as the job wants nodes, less the launcher if
 // that is one of them. A job without a number uses the runtime's.
-func (MPI) Pods(world World, role Role) int32 {
+func (MPI) Pods(input Input, role Role) int32 {
 	switch {
 	case role.Name == trainerv1alpha1.LauncherName:
 		return 1
-	case role.Name != trainerv1alpha1.NodeName || !world.NodesGiven:
+	case role.Name != trainerv1alpha1.NodeName || !input.NodesGiven:
 		return role.Pods
-	case mpiPolicyOf(world).launcherRuns && world.role(trainerv1alpha1.LauncherName) != nil:
-		return max(1, world.Nodes-1)
+	case mpiPolicyOf(input).launcherRuns && input.role(trainerv1alpha1.LauncherName) != nil:
+		return max(1, input.Nodes-1)
 	}
-	return world.Nodes
+	return input.Nodes
 }
 
 // Validate refuses the variables that mpirun reads, and a launcher that is to be a node where there are not both.
-func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
+func (MPI) Validate(input Input, spec *field.Path) field.ErrorList {
 	var faults field.ErrorList
 	var taken []string
-	for _, variable := range world.Env {
+	for _, variable := range input.Env {
 		if slices.Contains([]string{mpiHostfile, mpiNames, mpiSlots, mpiSSH}, variable.Name) {
 			taken = append(taken, variable.Name)
 		}
@@ -91,20 +91,20 @@ func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
 		faults = append(faults, field.Invalid(spec.Child("trainer", "env"), taken,
 			fmt.Sprintf("must not have reserved envs, invalid envs configured: %v", taken)))
 	}
-	policy := mpiPolicyOf(world)
+	policy := mpiPolicyOf(input)
 	if policy.processes == 1 { // which is also the default of a policy
-		faults = append(faults, world.refuseUncounted(spec)...)
+		faults = append(faults, input.refuseUncounted(spec)...)
 	}
-	if size := len(policy.hosts(world, policy.slots(world))); size > maxConfigMap {
-		faults = append(faults, field.Invalid(spec.Child("trainer", "numNodes"), world.Nodes, fmt.Sprintf(
+	if size := len(policy.hosts(input, policy.slots(input))); size > maxConfigMap {
+		faults = append(faults, field.Invalid(spec.Child("trainer", "numNodes"), input.Nodes, fmt.Sprintf(
 			"the hostfile would have %d bytes, and a ConfigMap holds %d; shorten the job's name or take fewer nodes",
 			size, maxConfigMap)))
 	}
-	both := world.role(trainerv1alpha1.LauncherName) != nil && world.role(trainerv1alpha1.NodeName) != nil
-	if world.NodesGiven && world.Nodes >= 2 && mpiPolicyOf(world).launcherRuns && !both {
+	both := input.role(trainerv1alpha1.LauncherName) != nil && input.role(trainerv1alpha1.NodeName) != nil
+	if input.NodesGiven && input.Nodes >= 2 && mpiPolicyOf(input).launcherRuns && !both {
 		faults = append(faults, field.Invalid(
 			spec.Child("trainer", "numNodes"),
-			world.Nodes,
+			input.Nodes,
 			"must have 1 when MPI trainingRuntime with enabled runLauncherAsNode does not have either launcher and node",
 		))
 	}
@@ -112,15 +112,15 @@ func (MPI) Validate(world World, spec *field.Path) field.ErrorList {
 }
 
 // Contribute returns the hosts, the keys with which they reach each other, and mpirun's variables.
-func (MPI) Contribute(world World) Contribution {
-	policy := mpiPolicyOf(world)
-	slots := policy.slots(world)
+func (MPI) Contribute(input Input) Contribution {
+	policy := mpiPolicyOf(input)
+	slots := policy.slots(input)
 	out := Contribution{
 		Secrets: []Secret{{Suffix: mpiKeys, Kind: SSHKeys}},
 		Files: []Files{{Suffix: mpiHosts, Data: map[string]string{
-			mpiHostsFile: policy.hosts(world, slots),
+			mpiHostsFile: policy.hosts(input, slots),
 		}}},
-		Parts:      []PodParts{keysParts(world, policy.keysDir), hostsParts(world)},
+		Parts:      []PodParts{keysParts(input, policy.keysDir), hostsParts(input)},
 		Companion:  trainerv1alpha1.NodeName,
 		BeforeUser: true, // such as the injections below, and the trainer's others
 		Injections: []Injection{{
@@ -146,20 +146,20 @@ func (MPI) Contribute(world World) Contribution {
 }
 
 // slots returns the number of processes that a host takes.
-func (p mpiPolicy) slots(world World) int32 {
+func (p mpiPolicy) slots(input Input) int32 {
 	switch {
-	case world.Processes != nil:
-		return *world.Processes
-	case p.processes == 1 && world.GPUs > 1:
-		return int32(min(world.GPUs, math.MaxInt32))
+	case input.Processes != nil:
+		return *input.Processes
+	case p.processes == 1 && input.GPUs > 1:
+		return int32(min(input.GPUs, math.MaxInt32))
 	}
 	return p.processes
 }
 
 // hosts is the hostfile: a line for each pod that computes, in the order of the runtime's ReplicatedJobs.
-func (p mpiPolicy) hosts(world World, slots int32) string {
+func (p mpiPolicy) hosts(input Input, slots int32) string {
 	var lines strings.Builder
-	for _, role := range world.Roles {
+	for _, role := range input.Roles {
 		computes := role.Name == trainerv1alpha1.NodeName || role.Name == trainerv1alpha1.LauncherName && p.launcherRuns
 		if !computes {
 			continue
@@ -169,11 +169,11 @@ func (p mpiPolicy) hosts(world World, slots int32) string {
 				fmt.Fprintf(
 					&lines,
 					"%s-%s-%d-%d.%s slots=%d\n",
-					world.Job,
+					input.Job,
 					role.Name,
 					replica,
 					pod,
-					world.Subdomain,
+					input.Subdomain,
 					slots,
 				)
 			}
@@ -182,12 +182,12 @@ func (p mpiPolicy) hosts(world World, slots int32) string {
 	return lines.String()
 }
 
-func keysParts(world World, dir string) PodParts {
+func keysParts(input Input, dir string) PodParts {
 	return PodParts{
 		Roles:  []string{trainerv1alpha1.LauncherName, trainerv1alpha1.NodeName},
 		Mounts: []corev1.VolumeMount{{Name: mpiKeys, MountPath: dir}},
 		Volumes: []corev1.Volume{{Name: mpiKeys, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: world.SecretName(mpiKeys), DefaultMode: new(int32(0o400)),
+			SecretName: input.SecretName(mpiKeys), DefaultMode: new(int32(0o400)),
 			Items: []corev1.KeyToPath{
 				{Key: corev1.SSHAuthPrivateKey, Path: mpiPrivateKey, Mode: new(int32(0o640))},
 				{Key: SSHPublicKey, Path: mpiPrivateKey + ".pub", Mode: new(int32(0o644))},
@@ -197,14 +197,14 @@ func keysParts(world World, dir string) PodParts {
 	}
 }
 
-func hostsParts(world World) PodParts {
+func hostsParts(input Input) PodParts {
 	return PodParts{
 		Roles:  []string{trainerv1alpha1.LauncherName},
 		Mounts: []corev1.VolumeMount{{Name: mpiHosts, MountPath: mpiHostsDir}},
 		Volumes: []corev1.Volume{{
 			Name: mpiHosts,
 			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: world.Job + "-" + mpiHosts},
+				LocalObjectReference: corev1.LocalObjectReference{Name: input.Job + "-" + mpiHosts},
 				Items: []corev1.KeyToPath{
 					{Key: mpiHostsFile, Path: mpiHostsFile, Mode: new(int32(0o444))},
 				},

@@ -16,7 +16,7 @@ func (Plain) Name() string { return "plain" }
 func (Plain) Selects(trainerv1alpha1.MLPolicySource) bool { return true }
 
 // Validate has nothing to check.
-func (Plain) Validate(World, *field.Path) field.ErrorList { return nil }
+func (Plain) Validate(Input, *field.Path) field.ErrorList { return nil }
 
 // Contribute adds nothing.
-func (Plain) Contribute(World) Contribution { return Contribution{} }
+func (Plain) Contribute(Input) Contribution { return Contribution{} }

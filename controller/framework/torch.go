@@ -27,9 +27,9 @@ const (
 )
 
 // reservedByTorch are the variables of a job that are not the user's to set.
-func reservedByTorch(world World) []string {
+func reservedByTorch(input Input) []string {
 	names := []string{torchNodes, torchProcesses, torchRank, torchLeader, torchLeaderPort}
-	if world.LeastNodes > 0 {
+	if input.LeastNodes > 0 {
 		names = append(names, torchRendezvous, torchEndpoint, torchRun, torchRestarts, torchOwnStore)
 	}
 	return names
@@ -45,11 +45,11 @@ func (Torch) Name() string { return "torch" }
 func (Torch) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.Torch != nil }
 
 // Validate refuses the variables that torchrun reads and injection targets that do not exist.
-func (Torch) Validate(world World, spec *field.Path) field.ErrorList {
+func (Torch) Validate(input Input, spec *field.Path) field.ErrorList {
 	var faults field.ErrorList
-	reserved := reservedByTorch(world)
+	reserved := reservedByTorch(input)
 	var taken []string
-	for _, variable := range world.Env {
+	for _, variable := range input.Env {
 		if slices.Contains(reserved, variable.Name) {
 			taken = append(taken, variable.Name)
 		}
@@ -59,9 +59,9 @@ func (Torch) Validate(world World, spec *field.Path) field.ErrorList {
 		faults = append(faults, field.Invalid(spec.Child("trainer", "env"), taken,
 			fmt.Sprintf("must not have reserved envs, invalid envs configured: %v", taken)))
 	}
-	for _, target := range torchTargets(world.Policy) {
-		if !world.has(target) {
-			faults = append(faults, field.Invalid(spec.Child("runtimeRef"), world.Runtime,
+	for _, target := range torchTargets(input.Policy) {
+		if !input.has(target) {
+			faults = append(faults, field.Invalid(spec.Child("runtimeRef"), input.Runtime,
 				fmt.Sprintf("envInjection target podSet %q container %q not found in runtime template",
 					target.Role, target.Container)))
 		}
@@ -70,16 +70,16 @@ func (Torch) Validate(world World, spec *field.Path) field.ErrorList {
 }
 
 // Contribute returns the variables that torchrun reads.
-func (Torch) Contribute(world World) Contribution {
+func (Torch) Contribute(input Input) Contribution {
 	env := []corev1.EnvVar{
-		torchNodeCount(world),
-		text(torchProcesses, torchProcessCount(world)),
+		torchNodeCount(input),
+		text(torchProcesses, torchProcessCount(input)),
 		rank(torchRank),
-		text(torchLeader, world.Leader()),
+		text(torchLeader, input.Leader()),
 		number(torchLeaderPort, int64(port)),
 	}
-	env = append(env, torchMeeting(world)...)
-	injections := torchTargets(world.Policy)
+	env = append(env, torchMeeting(input)...)
+	injections := torchTargets(input.Policy)
 	for i := range injections {
 		injections[i].Env = env
 	}
@@ -90,25 +90,25 @@ func (Torch) Contribute(world World) Contribution {
 func (Torch) Elastic() {}
 
 // torchNodeCount is the number of nodes, or the fewest and the most of them as torchrun reads these.
-func torchNodeCount(world World) corev1.EnvVar {
-	if world.LeastNodes > 0 {
-		return text(torchNodes, fmt.Sprintf("%d:%d", world.LeastNodes, world.Nodes))
+func torchNodeCount(input Input) corev1.EnvVar {
+	if input.LeastNodes > 0 {
+		return text(torchNodes, fmt.Sprintf("%d:%d", input.LeastNodes, input.Nodes))
 	}
-	return number(torchNodes, int64(world.Nodes))
+	return number(torchNodes, int64(input.Nodes))
 }
 
 // torchMeeting has the agents of an elastic job meet at the store that the first node runs. Its workers start again,
 // from their last checkpoint, when a node joins. A node that leaves is a failure for the remaining ones, so that
 // torchrun counts it as a restart.
-func torchMeeting(world World) []corev1.EnvVar {
-	if world.LeastNodes == 0 {
+func torchMeeting(input Input) []corev1.EnvVar {
+	if input.LeastNodes == 0 {
 		return nil
 	}
 	return []corev1.EnvVar{
 		text(torchRendezvous, "c10d"),
-		text(torchEndpoint, net.JoinHostPort(world.Leader(), strconv.Itoa(int(port)))),
-		text(torchRun, world.Job),
-		number(torchRestarts, int64(world.MaxRestarts)),
+		text(torchEndpoint, net.JoinHostPort(input.Leader(), strconv.Itoa(int(port)))),
+		text(torchRun, input.Job),
+		number(torchRestarts, int64(input.MaxRestarts)),
 		// Agents that share the store of the first meeting do not announce it to those that join later: both wait for
 		// each other, and fail after a minute (torch 2.9, seen on real nodes).
 		number(torchOwnStore, 1),
@@ -117,14 +117,14 @@ func torchMeeting(world World) []corev1.EnvVar {
 
 // torchProcessCount is a number or "auto", which lets torchrun count the GPUs that it sees, also those from claims.
 // Without GPUs "auto" would start one process for each CPU of the whole node, so it is the container's own CPUs then.
-func torchProcessCount(world World) string {
+func torchProcessCount(input Input) string {
 	switch {
-	case world.Processes != nil:
-		return strconv.FormatInt(int64(*world.Processes), 10)
-	case world.GPUs > 0 || world.Claimed:
+	case input.Processes != nil:
+		return strconv.FormatInt(int64(*input.Processes), 10)
+	case input.GPUs > 0 || input.Claimed:
 		return "auto"
 	default:
-		return strconv.FormatInt(max(1, world.CPUs), 10)
+		return strconv.FormatInt(max(1, input.CPUs), 10)
 	}
 }
 
@@ -141,7 +141,7 @@ func torchTargets(policy trainerv1alpha1.MLPolicySource) []Injection {
 	return targets
 }
 
-func (w World) has(target Injection) bool {
+func (w Input) has(target Injection) bool {
 	return slices.ContainsFunc(w.Roles, func(role Role) bool {
 		return role.Name == target.Role && slices.Contains(role.Containers, target.Container)
 	})

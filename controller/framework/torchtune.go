@@ -50,15 +50,15 @@ func tunedModel(runtime string) string {
 
 // tuning holds a job's request to torchtune.
 type tuning struct {
-	world             World
+	input             Input
 	model             string
 	lora, qlora, dora bool
 }
 
-func tuningOf(world World) tuning {
-	t := tuning{world: world, model: tunedModel(world.Runtime)}
+func tuningOf(input Input) tuning {
+	t := tuning{input: input, model: tunedModel(input.Runtime)}
 	quantized := false
-	for _, arg := range world.Args {
+	for _, arg := range input.Args {
 		key, value, _ := strings.Cut(arg, "=")
 		isTrue := strings.EqualFold(strings.TrimSpace(value), "true")
 		t.lora = t.lora || strings.Contains(arg, "model.lora_attn_modules")
@@ -71,19 +71,19 @@ func tuningOf(world World) tuning {
 
 // single reports whether one process of one node does all.
 func (t tuning) single() bool {
-	return t.world.Nodes == 1 && (torchProcessCount(t.world) == "1" || t.world.GPUs == 1)
+	return t.input.Nodes == 1 && (torchProcessCount(t.input) == "1" || t.input.GPUs == 1)
 }
 
 // saidSingle reports whether the job or the runtime sets one process for all. A node without GPUs has one too, but
 // validation does not depend on its CPUs: QLoRA needs a GPU.
 func (t tuning) saidSingle() bool {
-	return t.world.Processes != nil && *t.world.Processes == 1 || t.world.GPUs == 1
+	return t.input.Processes != nil && *t.input.Processes == 1 || t.input.GPUs == 1
 }
 
 // recipe is torchtune's recipe and the suffix of its configuration's name.
 func (t tuning) recipe() (recipe, suffix string) {
 	switch {
-	case t.world.Nodes > 1:
+	case t.input.Nodes > 1:
 		return "full_finetune_distributed", "_full_multinode"
 	case t.qlora && t.single():
 		return "lora_finetune_single_device", "_qlora_single_device"
@@ -100,37 +100,37 @@ func (t tuning) recipe() (recipe, suffix string) {
 }
 
 // Validate refuses trainings for which torchtune has no recipe, and arguments that would undo the runtime's own.
-func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
-	faults := Torch{}.Validate(world, spec)
-	if world.Nodes == 1 { // with more there is one recipe, whatever their devices
-		faults = append(faults, world.refuseUncounted(spec)...)
+func (TorchTune) Validate(input Input, spec *field.Path) field.ErrorList {
+	faults := Torch{}.Validate(input, spec)
+	if input.Nodes == 1 { // with more there is one recipe, whatever their devices
+		faults = append(faults, input.refuseUncounted(spec)...)
 	}
-	t := tuningOf(world)
+	t := tuningOf(input)
 	trainer, runtime := spec.Child("trainer"), spec.Child("runtimeRef", "name")
 	invalid := func(at *field.Path, value any, why string) {
 		faults = append(faults, field.Invalid(at, value, why))
 	}
 	if !slices.Contains([]string{llama1B, llama3B, llama70B, qwen}, t.model) {
-		invalid(runtime, world.Runtime, "must have a supported pretrained model, invalid model configured: "+t.model)
+		invalid(runtime, input.Runtime, "must have a supported pretrained model, invalid model configured: "+t.model)
 	}
-	if world.Nodes > 1 && t.model != llama70B {
-		invalid(trainer.Child("numNodes"), world.Nodes, fmt.Sprintf("must be 1 for %s model", t.model))
+	if input.Nodes > 1 && t.model != llama70B {
+		invalid(trainer.Child("numNodes"), input.Nodes, fmt.Sprintf("must be 1 for %s model", t.model))
 	}
 	// With more nodes there is no recipe for either kind of LoRA, and the message names that.
-	if t.qlora && t.world.Nodes == 1 && t.model == qwen {
-		invalid(runtime, world.Runtime, "QLoRA is not supported for "+qwen+" model")
+	if t.qlora && t.input.Nodes == 1 && t.model == qwen {
+		invalid(runtime, input.Runtime, "QLoRA is not supported for "+qwen+" model")
 	}
-	if t.qlora && t.world.Nodes == 1 && !t.saidSingle() && (t.model == llama1B || t.model == llama3B) {
-		invalid(trainer.Child("numProcPerNode"), torchProcessCount(world),
+	if t.qlora && t.input.Nodes == 1 && !t.saidSingle() && (t.model == llama1B || t.model == llama3B) {
+		invalid(trainer.Child("numProcPerNode"), torchProcessCount(input),
 			fmt.Sprintf("must be auto or 1 for %s model when using QLoRA", t.model))
-		invalid(trainer.Child("resourcesPerNode"), world.GPUs,
+		invalid(trainer.Child("resourcesPerNode"), input.GPUs,
 			fmt.Sprintf("must have gpu resource with value 1 for %s model when using QLoRA", t.model))
 	}
-	if (t.lora || t.qlora) && world.Nodes > 1 {
-		invalid(trainer.Child("numNodes"), world.Nodes,
+	if (t.lora || t.qlora) && input.Nodes > 1 {
+		invalid(trainer.Child("numNodes"), input.Nodes,
 			"LoRA fine-tuning is not supported for multi-node training in TorchTune")
 	}
-	for i, arg := range world.Args {
+	for i, arg := range input.Args {
 		if key, _, _ := strings.Cut(arg, "="); slices.Contains(managed(), key) {
 			invalid(trainer.Child("args").Index(i), arg,
 				fmt.Sprintf("must not set immutable config %q in trainer args; it is managed by the runtime", key))
@@ -140,12 +140,12 @@ func (TorchTune) Validate(world World, spec *field.Path) field.ErrorList {
 }
 
 // Contribute returns torchrun's variables except the leader, which torchtune takes from its command.
-func (TorchTune) Contribute(world World) Contribution {
-	contribution := Torch{}.Contribute(world)
+func (TorchTune) Contribute(input Input) Contribution {
+	contribution := Torch{}.Contribute(input)
 	contribution.Env = slices.DeleteFunc(slices.Clone(contribution.Env), func(v corev1.EnvVar) bool {
 		return v.Name == torchLeader || v.Name == torchLeaderPort
 	})
-	contribution.Command = tuningOf(world).command()
+	contribution.Command = tuningOf(input).command()
 	return contribution
 }
 
@@ -155,11 +155,11 @@ func (t tuning) command() []string {
 	command := []string{"tune", "run"}
 	if t.meets() {
 		command = append(command,
-			"--rdzv_endpoint="+net.JoinHostPort(t.world.Leader(), strconv.Itoa(int(port))))
+			"--rdzv_endpoint="+net.JoinHostPort(t.input.Leader(), strconv.Itoa(int(port))))
 	}
 	recipe, suffix := t.recipe()
 	command = append(command, recipe, "--config", t.model+suffix)
-	for _, word := range t.world.Command {
+	for _, word := range t.input.Command {
 		if key, _, _ := strings.Cut(word, "="); slices.Contains(managed(), key) {
 			command = append(command, word)
 		}
@@ -169,11 +169,11 @@ func (t tuning) command() []string {
 
 // meets reports whether more than one process has to find the others.
 func (t tuning) meets() bool {
-	if t.world.Nodes > 1 {
+	if t.input.Nodes > 1 {
 		return true
 	}
-	if count, err := strconv.Atoi(torchProcessCount(t.world)); err == nil {
+	if count, err := strconv.Atoi(torchProcessCount(t.input)); err == nil {
 		return count > 1
 	}
-	return t.world.GPUs > 1
+	return t.input.GPUs > 1
 }

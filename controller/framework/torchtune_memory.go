@@ -13,7 +13,7 @@ import (
 type Measurer interface {
 	// Work returns that for a job, and the bounds of its nodes and devices. The reason is not empty where it is not
 	// known.
-	Work(world World) (work sizing.Work, reason string)
+	Work(input Input) (work sizing.Work, reason string)
 }
 
 // tunedSequence is the number of tokens of a sequence of a job that sets no tokenizer.max_seq_len: only its data shows
@@ -25,13 +25,13 @@ const mostTokens = 1_000_000_000
 
 // Work returns the memory of torchtune's recipes with the settings of its configurations (version 0.6), as the job's
 // arguments change them.
-func (TorchTune) Work(world World) (work sizing.Work, reason string) {
-	t := tuningOf(world)
+func (TorchTune) Work(input Input) (work sizing.Work, reason string) {
+	t := tuningOf(input)
 	model, ok := sizing.Known(t.model)
 	if !ok {
 		return sizing.Work{}, fmt.Sprintf(
 			"runtime %s has no model whose size is known; say it by annotation lockstep.dev/model",
-			world.Runtime,
+			input.Runtime,
 		)
 	}
 	for _, devices := range []int64{1, 2} {
@@ -67,7 +67,7 @@ func (t tuning) adapts() bool { return t.lora || t.qlora || t.dora }
 // training returns the training of the recipe for so many devices. The reason is about an argument.
 func (t tuning) training(model sizing.Model, devices int64) (training sizing.Training, reason string) {
 	training = t.configured(model, devices)
-	for _, arg := range t.world.Args {
+	for _, arg := range t.input.Args {
 		if key, value, ok := strings.Cut(arg, "="); ok {
 			if reason = override(&training, key, value); reason != "" {
 				return training, reason
@@ -109,7 +109,7 @@ func (t tuning) configured(model sizing.Model, devices int64) sizing.Training {
 	switch {
 	case t.model == llama70B:
 		out.Step, out.Rank, out.Batch = sizing.AfterEach, 16, 2
-		if full && t.world.Nodes > 1 {
+		if full && t.input.Nodes > 1 {
 			out.Batch = 4
 		}
 	case t.model == qwen && full && !single:

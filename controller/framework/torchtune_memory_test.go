@@ -8,15 +8,15 @@ import (
 	"github.com/lockstep-project/lockstep/controller/sizing"
 )
 
-func tunes(runtime string, args ...string) framework.World {
-	return framework.World{Job: "train", Runtime: runtime, Nodes: 1, JobCommand: []string{"tune", "run"}, Args: args}
+func tunes(runtime string, args ...string) framework.Input {
+	return framework.Input{Job: "train", Runtime: runtime, Nodes: 1, JobCommand: []string{"tune", "run"}, Args: args}
 }
 
 // TestTorchTune_Work compares the training derived from a job with torchtune's configurations, for one device and two.
 func TestTorchTune_Work(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		world    framework.World
+		input    framework.Input
 		one, two string
 	}{
 		"1B full": {
@@ -48,7 +48,7 @@ func TestTorchTune_Work(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			work, reason := framework.TorchTune{}.Work(c.world)
+			work, reason := framework.TorchTune{}.Work(c.input)
 			if reason != "" {
 				t.Fatal(reason)
 			}
@@ -66,7 +66,7 @@ func TestTorchTune_Work(t *testing.T) {
 func TestTorchTune_WorkNotKnown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		world framework.World
+		input framework.Input
 		want  string
 	}{
 		"another runtime":       {tunes("mine"), "has no model whose size is known"},
@@ -77,7 +77,7 @@ func TestTorchTune_WorkNotKnown(t *testing.T) {
 		"another optimizer":     {tunes("torchtune-llama3.2-1b", "optimizer=my.Lion"), "optimizer=my.Lion is not known"},
 		"more than can be held": {tunes("torchtune-llama3.2-1b", "batch_size=2000000000"), "more than 1000000000 tokens"},
 	} {
-		if _, reason := (framework.TorchTune{}).Work(c.world); !strings.Contains(reason, c.want) {
+		if _, reason := (framework.TorchTune{}).Work(c.input); !strings.Contains(reason, c.want) {
 			t.Errorf("%s: the reason is %q, want %q", name, reason, c.want)
 		}
 	}

@@ -43,7 +43,7 @@ func shellWords(name, text string, args ...string) []string {
 }
 
 // command is the trainer's own command, of the job or else of the runtime; empty if the image's entrypoint runs.
-func (w World) command() []string {
+func (w Input) command() []string {
 	if w.JobCommand != nil {
 		return w.JobCommand
 	}

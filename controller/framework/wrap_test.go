@@ -32,15 +32,15 @@ func shells() map[string][]string {
 }
 
 // wrapped returns a command behind the words of a framework's wrap, with another shell.
-func wrapped(f framework.Framework, world framework.World, shell []string, command ...string) []string {
-	return slices.Concat(shell, f.Contribute(world).Wraps[0].Words[1:], command)
+func wrapped(f framework.Framework, input framework.Input, shell []string, command ...string) []string {
+	return slices.Concat(shell, f.Contribute(input).Wraps[0].Words[1:], command)
 }
 
 // boosting is a job of that many GPUs on each node.
-func boosting(gpus int64) framework.World {
-	world := framework.World{Job: "train", Nodes: 2, GPUs: gpus, JobCommand: []string{"/lockstep/per-gpu", "train"}}
-	world.Policy.XGBoost = &trainerv1alpha1.XGBoostMLPolicySource{}
-	return world
+func boosting(gpus int64) framework.Input {
+	input := framework.Input{Job: "train", Nodes: 2, GPUs: gpus, JobCommand: []string{"/lockstep/per-gpu", "train"}}
+	input.Policy.XGBoost = &trainerv1alpha1.XGBoostMLPolicySource{}
+	return input
 }
 
 // node returns the second node of a job: a command, in a directory of its own, with workers that write to OUT.
@@ -72,7 +72,7 @@ func TestXGBoost_WorkersHaveTasksAndDevices(t *testing.T) {
 	claimed.Processes = &processes
 	for _, c := range []struct {
 		name  string
-		world framework.World
+		input framework.Input
 		env   string
 		want  []string
 	}{
@@ -87,7 +87,7 @@ func TestXGBoost_WorkersHaveTasksAndDevices(t *testing.T) {
 			t.Run(c.name+" "+name, func(t *testing.T) {
 				command, out := node(
 					t,
-					wrapped(framework.XGBoost{}, c.world, shell, "sh", "-c", say, "worker", "a b"),
+					wrapped(framework.XGBoost{}, c.input, shell, "sh", "-c", say, "worker", "a b"),
 					c.env,
 				)
 				if err := os.WriteFile(filepath.Join(command.Dir, "data set"), nil, 0o600); err != nil {
@@ -191,9 +191,9 @@ func launching(t *testing.T, shell []string, hosts, seconds string, command ...s
 	if err := os.WriteFile(file, []byte(hosts), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	world := framework.World{Job: "mpi"}
-	world.Policy.MPI = &trainerv1alpha1.MPIMLPolicySource{}
-	words := wrapped(framework.MPI{}, world, shell, command...)
+	input := framework.Input{Job: "mpi"}
+	input.Policy.MPI = &trainerv1alpha1.MPIMLPolicySource{}
+	words := wrapped(framework.MPI{}, input, shell, command...)
 	at := slices.Index(words, "/etc/mpi/hostfile")
 	words[at-1], words[at] = seconds, file
 	return words

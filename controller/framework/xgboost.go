@@ -29,10 +29,10 @@ func (XGBoost) Name() string { return "xgboost" }
 func (XGBoost) Selects(policy trainerv1alpha1.MLPolicySource) bool { return policy.XGBoost != nil }
 
 // Validate refuses the variables that Rabit reads.
-func (XGBoost) Validate(world World, spec *field.Path) field.ErrorList {
+func (XGBoost) Validate(input Input, spec *field.Path) field.ErrorList {
 	reserved := []string{xgboostTracker, xgboostTrackerPort, xgboostTask, xgboostWorkers}
-	faults := world.refuseUncounted(spec)
-	for i, variable := range world.Env {
+	faults := input.refuseUncounted(spec)
+	for i, variable := range input.Env {
 		if slices.Contains(reserved, variable.Name) {
 			faults = append(faults, field.Forbidden(spec.Child("trainer", "env").Index(i),
 				variable.Name+" is reserved for the XGBoost runtime"))
@@ -43,18 +43,18 @@ func (XGBoost) Validate(world World, spec *field.Path) field.ErrorList {
 
 // workers returns the number of workers on each node: the job's number, or one for each GPU. A container with an
 // unknown command starts one, whatever its GPUs.
-func (x XGBoost) workers(world World) int64 {
-	if len(world.command()) == 0 {
+func (x XGBoost) workers(input Input) int64 {
+	if len(input.command()) == 0 {
 		return 1
 	}
-	return x.wanted(world)
+	return x.wanted(input)
 }
 
-func (XGBoost) wanted(world World) int64 {
-	if world.Processes != nil {
-		return int64(*world.Processes)
+func (XGBoost) wanted(input Input) int64 {
+	if input.Processes != nil {
+		return int64(*input.Processes)
 	}
-	return max(1, world.GPUs)
+	return max(1, input.GPUs)
 }
 
 // perGPU was the helper by which users of earlier releases started a worker for each GPU.
@@ -63,21 +63,21 @@ const perGPU = "/lockstep/per-gpu"
 // Contribute returns the variables that Rabit reads. The task id is the pod's; where a node has several workers, the
 // container's shell starts them, each with a task id of its own. Rabit tries to connect again, but ends if it asks for
 // the tracker's name before DNS has it.
-func (x XGBoost) Contribute(world World) Contribution {
-	workers, command := x.workers(world), world.command()
+func (x XGBoost) Contribute(input Input) Contribution {
+	workers, command := x.workers(input), input.command()
 	out := Contribution{
 		Env: []corev1.EnvVar{
-			text(xgboostTracker, world.Leader()),
+			text(xgboostTracker, input.Leader()),
 			number(xgboostTrackerPort, int64(port)),
 			rank(xgboostTask),
-			number(xgboostWorkers, int64(world.Nodes)*workers),
+			number(xgboostWorkers, int64(input.Nodes)*workers),
 		},
 		Ports: []int32{port},
 	}
 	helped := len(command) > 0 && command[0] == perGPU
-	if wanted := x.wanted(world); wanted > 1 || helped {
-		gpus := strconv.FormatInt(world.GPUs, 10)
-		if world.Claimed && world.GPUs == 0 {
+	if wanted := x.wanted(input); wanted > 1 || helped {
+		gpus := strconv.FormatInt(input.GPUs, 10)
+		if input.Claimed && input.GPUs == 0 {
 			gpus = "count"
 		}
 		out.Wraps = []Wrap{
@@ -93,9 +93,9 @@ func (x XGBoost) Contribute(world World) Contribution {
 			},
 		}
 	}
-	if world.Nodes > 1 {
+	if input.Nodes > 1 {
 		out.Wraps = append(out.Wraps, Wrap{
-			Words: shellWords("await-names", awaitNamesScript, namesPatience, world.Leader()),
+			Words: shellWords("await-names", awaitNamesScript, namesPatience, input.Leader()),
 			Missing: "XGBoost: workers do not wait until the tracker's name is in DNS, and end without it: neither the job nor its runtime has a " +
 				"command, and the image's entrypoint is not known; set spec.trainer.command",
 		})

@@ -48,8 +48,8 @@ func (d *draft) work() (work sizing.Work, reason string) {
 		work.Resource = gpuName(resources.Requests)
 	}
 	work.Nodes = int64(ptr.Deref(trainerOf(d.job).NumNodes, 0))
-	work.PerNode = int64(ptr.Deref(d.world.Processes, 0))
-	if mpi := d.world.Policy.MPI; mpi != nil && work.PerNode == 0 && ptr.Deref(mpi.NumProcPerNode, 1) > 1 {
+	work.PerNode = int64(ptr.Deref(d.input.Processes, 0))
+	if mpi := d.input.Policy.MPI; mpi != nil && work.PerNode == 0 && ptr.Deref(mpi.NumProcPerNode, 1) > 1 {
 		work.PerNode = int64(*mpi.NumProcPerNode)
 	}
 	d.stretchWork(&work)
@@ -82,7 +82,7 @@ func (d *draft) stretchWork(work *sizing.Work) {
 func (d *draft) memory() (work sizing.Work, reason string) {
 	measurer, measures := d.framework.(framework.Measurer)
 	if measures {
-		work, reason = measurer.Work(d.world)
+		work, reason = measurer.Work(d.input)
 	}
 	described := d.jobWish(topology.AnnotationModel)
 	if described == "" {

@@ -29,7 +29,7 @@ const defaultBackoffLimit = 6
 
 // disruption is the policy for members that end early. Kubernetes counts each evicted member (preempted, drained, on a
 // lost node) as a failure of its Job, so that a gang that was preempted a few times would fail for good. A rank that
-// fails by itself is recreated alone, in a world that cannot continue without it.
+// fails by itself is recreated alone, in a process group that cannot continue without it.
 type disruption struct {
 	// keeps names the runtime's policy that replaces ours; empty for none.
 	keeps string

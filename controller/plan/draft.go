@@ -21,7 +21,7 @@ type draft struct {
 	job       *trainerv1alpha1.TrainJob
 	runtime   Runtime
 	framework framework.Framework
-	world     framework.World
+	input     framework.Input
 	// span is between how many nodes the job trains, if it is elastic.
 	span span
 	// slice is the TPU slice that each Job of the trainer's is to have, nil for none; sliceFault is its fault.
@@ -70,13 +70,13 @@ func read(job *trainerv1alpha1.TrainJob, runtime Runtime, options Options) (*dra
 	}
 	mergeClaims(&d.spec, trainerOf(job).ResourceClaimsPerNode, companion(policyOf(runtime)))
 	d.prioritize()
-	d.world = worldOf(job, runtime, d.spec, options)
+	d.input = inputOf(job, runtime, d.spec, options)
 	d.stretch()
 	d.slice, d.sliceFault = d.tpuSlice()
-	for i := range d.world.Roles {
-		d.world.Roles[i].Pods = d.decidePodsPerJob(i)
+	for i := range d.input.Roles {
+		d.input.Roles[i].Pods = d.decidePodsPerJob(i)
 	}
-	if err = tooMany(runtime, d.world.Roles); err != nil {
+	if err = tooMany(runtime, d.input.Roles); err != nil {
 		return nil, err
 	}
 	d.nvlink = d.wantsNVLink(options)

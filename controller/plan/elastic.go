@@ -65,13 +65,13 @@ func (d *draft) newSpan(nodes int32) span {
 	return out
 }
 
-// stretch gives the world of an elastic job its span. All its pods are made, and those beyond the fewest wait until
+// stretch gives the input of an elastic job its span. All its pods are made, and those beyond the fewest wait until
 // there is room.
 func (d *draft) stretch() {
-	d.span = d.newSpan(d.world.Nodes)
+	d.span = d.newSpan(d.input.Nodes)
 	if d.span.isElastic() {
-		d.world.Nodes, d.world.LeastNodes = d.span.most, d.span.least
-		d.world.MaxRestarts = d.maxRestarts(trainers(d.spec.ReplicatedJobs))
+		d.input.Nodes, d.input.LeastNodes = d.span.most, d.span.least
+		d.input.MaxRestarts = d.maxRestarts(trainers(d.spec.ReplicatedJobs))
 	}
 }
 
@@ -98,7 +98,7 @@ func (d *draft) checkElastic() field.ErrorList {
 		return refuse("needs a gang, and " + topology.AnnotationGang + " is off for this job")
 	case d.jobWish(topology.AnnotationOnDisruption) == disruptionRestart:
 		return refuse("an elastic job goes on when it loses a node; leave " + topology.AnnotationOnDisruption + " out")
-	case d.world.MaxRestarts == 0:
+	case d.input.MaxRestarts == 0:
 		return refuse(
 			"the processes of an elastic job start again when a node leaves; " + topology.AnnotationMaxRestarts +
 				" must be at least 1",
@@ -144,7 +144,7 @@ func (d *draft) makeElastic(replicated *jobsetv1alpha2.ReplicatedJob) {
 		job.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}}
 	}
 	if job.BackoffLimitPerIndex == nil {
-		limit := d.world.MaxRestarts
+		limit := d.input.MaxRestarts
 		all := min(int64(limit)*int64(d.span.most), math.MaxInt32)
 		job.BackoffLimitPerIndex, job.BackoffLimit = new(limit), new(int32(all))
 		job.MaxFailedIndexes = new(int32(0))

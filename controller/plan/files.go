@@ -10,7 +10,7 @@ import (
 
 // files are the ConfigMaps of the framework and the Secrets that it wants.
 func (d *draft) files() (configs []*corev1.ConfigMap, secrets []Secret) {
-	contribution := d.framework.Contribute(d.world)
+	contribution := d.framework.Contribute(d.input)
 	for _, files := range contribution.Files {
 		configs = append(configs, &corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -21,7 +21,7 @@ func (d *draft) files() (configs []*corev1.ConfigMap, secrets []Secret) {
 		})
 	}
 	for _, secret := range contribution.Secrets {
-		secrets = append(secrets, Secret{Name: d.world.SecretName(secret.Suffix), Kind: secret.Kind})
+		secrets = append(secrets, Secret{Name: d.input.SecretName(secret.Suffix), Kind: secret.Kind})
 	}
 	return append(configs, d.statusConfigs()...), secrets
 }

@@ -14,7 +14,7 @@ import (
 
 // render returns the JobSet as upstream would render it; a gang's additions follow.
 func (d *draft) render() *jobsetv1alpha2.JobSet {
-	contribution := d.framework.Contribute(d.world)
+	contribution := d.framework.Contribute(d.input)
 	first := d.firstTrainer()
 	for i := range d.spec.ReplicatedJobs {
 		replicated := &d.spec.ReplicatedJobs[i]
@@ -71,17 +71,17 @@ func (d *draft) firstTrainer() int {
 }
 
 // podsPerJob returns the number of pods of each Job of the ReplicatedJob at index i.
-func (d *draft) podsPerJob(i int) int32 { return d.world.Roles[i].Pods }
+func (d *draft) podsPerJob(i int) int32 { return d.input.Roles[i].Pods }
 
 // decidePodsPerJob computes what podsPerJob later returns.
 func (d *draft) decidePodsPerJob(i int) int32 {
 	if sizer, ok := d.framework.(framework.Sizer); ok {
-		return max(1, sizer.Pods(d.world, d.world.Roles[i]))
+		return max(1, sizer.Pods(d.input, d.input.Roles[i]))
 	}
-	if i == d.firstTrainer() && (trainerOf(d.job).NumNodes != nil || d.span.isElastic() || d.world.Slices > 1) {
-		return max(1, d.world.Nodes/d.world.Slices)
+	if i == d.firstTrainer() && (trainerOf(d.job).NumNodes != nil || d.span.isElastic() || d.input.Slices > 1) {
+		return max(1, d.input.Nodes/d.input.Slices)
 	}
-	return d.world.Roles[i].Pods
+	return d.input.Roles[i].Pods
 }
 
 // renderTrainer writes the job's trainer settings, and the framework's contribution, into the main container.

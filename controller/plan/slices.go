@@ -68,11 +68,11 @@ func (d *draft) tpuSlice() (*tpuSlice, *field.Error) {
 		text = template.Spec.NodeSelector[topology.LabelTPUTopology]
 	}
 	chips := chipsOf(template.Spec)
-	switch hosts := d.world.Nodes / d.world.Slices; {
+	switch hosts := d.input.Nodes / d.input.Slices; {
 	case chips == 0:
 		return nil, nil
 	case text != "":
-	case hosts > 1 && (d.world.Slices > 1 || template.Spec.NodeSelector[computeClass] != ""):
+	case hosts > 1 && (d.input.Slices > 1 || template.Spec.NodeSelector[computeClass] != ""):
 		return &tpuSlice{hosts: hosts, level: topology.StaticTPULevel, units: 1}, nil
 	default:
 		return nil, nil
@@ -123,7 +123,7 @@ func (d *draft) wishSlice(g *gang, members []member) {
 		}
 	}
 	wish := map[string]string{topology.AnnotationRequiredTopology: d.slice.level}
-	if d.world.Slices > 1 || d.slice.units > 1 {
+	if d.input.Slices > 1 || d.slice.units > 1 {
 		wish = map[string]string{
 			topology.AnnotationSegmentSize:     strconv.Itoa(int(d.slice.hosts / d.slice.units)),
 			topology.AnnotationSegmentTopology: d.slice.level,
@@ -131,7 +131,7 @@ func (d *draft) wishSlice(g *gang, members []member) {
 	}
 	if d.slice.units > 1 {
 		block := topology.AnnotationRequiredTopology
-		if d.world.Slices > 1 { // each slice needs one block, and the job has no word for that
+		if d.input.Slices > 1 { // each slice needs one block, and the job has no word for that
 			block = topology.AnnotationPreferredTopology
 		}
 		wish[block] = tpuBlock
@@ -149,18 +149,18 @@ func (d *draft) checkSlices() field.ErrorList {
 		return field.ErrorList{d.sliceFault}
 	}
 	nodes := field.NewPath("spec", "trainer", "numNodes")
-	if count := d.world.Slices; count > 1 {
+	if count := d.input.Slices; count > 1 {
 		of := fmt.Sprintf(
 			"%d, the number of slices (replicas of replicated job %s of runtime %s)",
 			count,
 			d.trainers(),
 			d.runtime.Name,
 		)
-		if d.world.Nodes%count != 0 {
-			return field.ErrorList{field.Invalid(nodes, d.world.Nodes, "must be a multiple of "+of)}
+		if d.input.Nodes%count != 0 {
+			return field.ErrorList{field.Invalid(nodes, d.input.Nodes, "must be a multiple of "+of)}
 		}
-		if d.slice != nil && d.world.Nodes != d.slice.hosts*count {
-			return field.ErrorList{field.Invalid(nodes, d.world.Nodes, fmt.Sprintf(
+		if d.slice != nil && d.input.Nodes != d.slice.hosts*count {
+			return field.ErrorList{field.Invalid(nodes, d.input.Nodes, fmt.Sprintf(
 				"must be %d: %d hosts of each TPU slice %s, times %s",
 				d.slice.hosts*count,
 				d.slice.hosts,
@@ -170,12 +170,12 @@ func (d *draft) checkSlices() field.ErrorList {
 		}
 		return nil
 	}
-	if d.slice != nil && d.world.Nodes != d.slice.hosts {
+	if d.slice != nil && d.input.Nodes != d.slice.hosts {
 		d.warnings = append(d.warnings, fmt.Sprintf(
 			"TPU: a slice %s has %d hosts, and the job has %d nodes: they are placed without regard to slices; set spec.trainer.numNodes to %d",
 			d.slice.shape,
 			d.slice.hosts,
-			d.world.Nodes,
+			d.input.Nodes,
 			d.slice.hosts,
 		))
 	}

@@ -19,7 +19,7 @@ func (d *draft) validate(options Options) field.ErrorList {
 	var faults field.ErrorList
 	faults = append(faults, d.validateInitializers()...)
 	faults = append(faults, validatePatches(d.job.Spec.RuntimePatches, d.runtime)...)
-	faults = append(faults, d.framework.Validate(d.world, spec)...)
+	faults = append(faults, d.framework.Validate(d.input, spec)...)
 	faults = append(faults, d.checkNumbers(spec, faults)...)
 	faults = append(faults, d.checkClaims()...)
 	faults = append(faults, d.checkForeign()...)
@@ -46,9 +46,9 @@ func (d *draft) checkNumbers(spec *field.Path, known field.ErrorList) field.Erro
 	if given := trainerOf(d.job).NumNodes; given != nil && *given < 1 {
 		return append(faults, field.Invalid(spec.Child("trainer", "numNodes"), *given, least))
 	}
-	if d.world.Nodes < 1 {
+	if d.input.Nodes < 1 {
 		faults = append(faults, field.Invalid(runtimePath(), d.runtime.Name,
-			fmt.Sprintf("its mlPolicy.numNodes is %d, and %s", d.world.Nodes, least)))
+			fmt.Sprintf("its mlPolicy.numNodes is %d, and %s", d.input.Nodes, least)))
 	}
 	return faults
 }

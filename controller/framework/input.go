@@ -12,8 +12,8 @@ import (
 // port is the port on which the first training process listens for the others.
 const port int32 = 29500
 
-// World is the input of a framework about a job.
-type World struct {
+// Input is the input of a framework about a job.
+type Input struct {
 	// Job is the TrainJob's name, which is also the JobSet's and the headless service's. Namespace is that of all its
 	// objects.
 	Job, Namespace string
@@ -74,10 +74,10 @@ type Role struct {
 }
 
 // uncounted reports whether the number of processes of a node is unknown: it may have GPUs, but by claims.
-func (w World) uncounted() bool { return w.Claimed && w.GPUs == 0 && w.Processes == nil }
+func (w Input) uncounted() bool { return w.Claimed && w.GPUs == 0 && w.Processes == nil }
 
 // refuseUncounted refuses nodes with processes that have to be counted and cannot be.
-func (w World) refuseUncounted(spec *field.Path) field.ErrorList {
+func (w Input) refuseUncounted(spec *field.Path) field.ErrorList {
 	if !w.uncounted() {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (w World) refuseUncounted(spec *field.Path) field.ErrorList {
 }
 
 // role is the role of that name, nil if there is none.
-func (w World) role(name string) *Role {
+func (w Input) role(name string) *Role {
 	for i := range w.Roles {
 		if w.Roles[i].Name == name {
 			return &w.Roles[i]
@@ -97,12 +97,12 @@ func (w World) role(name string) *Role {
 
 // Leader is the DNS name of the first training process. Upstream ignores a custom subdomain here, and so do we: the
 // name is part of the contract with users' code.
-func (w World) Leader() string {
+func (w Input) Leader() string {
 	return w.Job + "-" + trainerv1alpha1.NodeName + "-0-0." + w.Job
 }
 
 // SecretName returns the name of the job's Secret with that suffix.
-func (w World) SecretName(suffix string) string { return SecretName(w.Job, suffix, w.SecretSuffix) }
+func (w Input) SecretName(suffix string) string { return SecretName(w.Job, suffix, w.SecretSuffix) }
 
 // SecretName returns the name of a job's Secret: the job, the suffix for its content, and the random end, if there is
 // one.
@@ -170,7 +170,7 @@ const (
 	CURVEFile    = "curve.cert"
 )
 
-// Secret is a Secret with the name that World.SecretName returns. Its content is randomly generated, so the planner's
+// Secret is a Secret with the name that Input.SecretName returns. Its content is randomly generated, so the planner's
 // callers make it.
 type Secret struct {
 	Suffix string

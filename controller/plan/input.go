@@ -14,10 +14,10 @@ import (
 	"github.com/lockstep-project/lockstep/controller/framework"
 )
 
-// worldOf returns the frameworks' view of the job. spec is the patched one.
-func worldOf(
+// inputOf returns the frameworks' view of the job. spec is the patched one.
+func inputOf(
 	job *trainerv1alpha1.TrainJob, runtime Runtime, spec jobsetv1alpha2.JobSetSpec, options Options,
-) framework.World {
+) framework.Input {
 	trainer := trainerOf(job)
 	resources := nodeResources(spec)
 	claimed := len(resources.Claims) > 0
@@ -25,7 +25,7 @@ func worldOf(
 		// For counting, the job's resources replace the runtime's; for rendering they are merged. Upstream's rule.
 		resources = *trainer.ResourcesPerNode
 	}
-	world := framework.World{
+	input := framework.Input{
 		Job:        job.Name,
 		Namespace:  job.Namespace,
 		Runtime:    runtime.Name,
@@ -45,22 +45,22 @@ func worldOf(
 		SecretSuffix: options.SecretSuffix,
 	}
 	if spec.Network != nil && spec.Network.Subdomain != "" {
-		world.Subdomain = spec.Network.Subdomain
+		input.Subdomain = spec.Network.Subdomain
 	}
 	for i := range spec.ReplicatedJobs {
 		if ancestor(spec.ReplicatedJobs[i]) == trainerv1alpha1.AncestorTrainer {
-			addTrainer(&world, &spec.ReplicatedJobs[i])
+			addTrainer(&input, &spec.ReplicatedJobs[i])
 			break
 		}
 	}
 	if runtime.Spec.MLPolicy != nil && runtime.Spec.MLPolicy.NumNodes != nil {
-		world.Nodes = *runtime.Spec.MLPolicy.NumNodes
+		input.Nodes = *runtime.Spec.MLPolicy.NumNodes
 	}
 	if trainer.NumNodes != nil {
-		world.Nodes = *trainer.NumNodes
+		input.Nodes = *trainer.NumNodes
 	}
 	for _, replicated := range spec.ReplicatedJobs {
-		world.Roles = append(world.Roles, framework.Role{
+		input.Roles = append(input.Roles, framework.Role{
 			Name:       replicated.Name,
 			Trains:     ancestor(replicated) == trainerv1alpha1.AncestorTrainer,
 			Containers: containerNames(replicated.Template.Spec.Template.Spec),
@@ -68,18 +68,18 @@ func worldOf(
 			Pods:       max(1, ptr.Deref(podsOf(replicated, runtime), 1)),
 		})
 	}
-	return world
+	return input
 }
 
 // addTrainer adds what the ReplicatedJob that trains says of its slices and its main container.
-func addTrainer(world *framework.World, trainer *jobsetv1alpha2.ReplicatedJob) {
+func addTrainer(input *framework.Input, trainer *jobsetv1alpha2.ReplicatedJob) {
 	pod := trainer.Template.Spec.Template.Spec
-	world.Slices = max(1, trainer.Replicas)
-	world.TPU = chipsOf(pod) > 0
+	input.Slices = max(1, trainer.Replicas)
+	input.TPU = chipsOf(pod) > 0
 	if main := mainContainer(trainer, trainerv1alpha1.NodeName); main != nil {
-		world.WithoutToken = !ptr.Deref(pod.AutomountServiceAccountToken, true)
+		input.WithoutToken = !ptr.Deref(pod.AutomountServiceAccountToken, true)
 		// Rendering changes the container's variables in place.
-		world.Command, world.RuntimeArgs, world.RuntimeEnv = main.Command, main.Args, slices.Clone(main.Env)
+		input.Command, input.RuntimeArgs, input.RuntimeEnv = main.Command, main.Args, slices.Clone(main.Env)
 	}
 }
 
