@@ -60,7 +60,7 @@ func TestOf_TheOrderOfGroupsSaysNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			chance := rand.New(rand.NewPCG(1, 2))
-			known := newStory().known
+			known := newTimeline().known
 			known.Groups = c.groups
 			known.Job.Status.Scheduling = situation.Of(known)
 			for range 20 {
@@ -85,7 +85,7 @@ func TestOf_TheOrderOfGroupsSaysNothing(t *testing.T) {
 // next preemption would have none.
 func TestSchedulingStatus_ShiftedEstimateIsNoEvent(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	for _, at := range []string{"2026-11-24T11:00:00Z", "2026-11-24T11:01:00Z"} {
 		s.tell("estimated", func() {
 			s.waits("no room; a place is reserved for it in su-1"+standing.EstimatedAt(at),
@@ -105,7 +105,7 @@ Waiting (no room; a place is reserved for it in su-1, estimated to be free at 20
 // another reason.
 func TestOf_RefusedPods(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	s.known.Refused = map[string]string{"node": "namespace team enforces restricted"}
 	s.tell("made", nil)
 	s.tell("nothing new", nil)

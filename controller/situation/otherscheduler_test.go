@@ -13,7 +13,7 @@ import (
 // Another scheduler reports only that a group was placed.
 func TestSchedulingStatus_OtherSchedulersGang(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	s.tell("unschedulable", func() {
 		s.says(
 			schedulingv1beta1.PodGroupInitiallyScheduled,
@@ -38,7 +38,7 @@ Starting (not ready yet: node 0 of 1) -Queued
 // that are ready have nodes, and the eviction before that explains nothing any more.
 func TestSchedulingStatus_OtherSchedulersPreemptedGang(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	preempted := func(by string) {
 		meta.RemoveStatusCondition(&s.known.Groups[0].Status.Conditions, schedulingv1beta1.DisruptionTarget)
 		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by "+by)
@@ -78,7 +78,7 @@ Waiting (preempted by ns/b) waits since 10:07 +Preempted +Queued
 // A scheduler may set no conditions of groups. Ranks that are ready have nodes all the same.
 func TestSchedulingStatus_SilentScheduler(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	s.tell("its pods exist", func() { s.ready(0) })
 	s.tell("ready", func() { s.ready(1) })
 	s.want(t, `

@@ -16,7 +16,7 @@ import (
 
 func TestSchedulingStatus_PreemptedGang(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	s.tell("made", nil)
 	s.tell("its pods exist", func() { s.ready(0) })
 	s.tell("no room", func() { s.waits("needs 4 nodes; 2 are free", standing.Turn{Position: 3}) })
@@ -83,7 +83,7 @@ Complete (all jobs are complete) on 4 nodes of su-2 q=0.50 since 10:10 -Queued -
 
 func TestSchedulingStatus_JobCannotResume(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	groups := s.known.Groups
 	s.known.Groups = nil
 	s.tell("suspended by its owner", func() { s.known.Job.Spec.Suspend = new(true) })
@@ -116,7 +116,7 @@ Waiting (no pod of node is created: see the Events of Job job-node-0 and of JobS
 // A gang does not wait for nodes while its data is fetched, however long that takes.
 func TestSchedulingStatus_GangFetchesData(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	s.initializes()
 	s.tell("made", nil)
 	s.tell("the initializer is pending", func() {
@@ -166,7 +166,7 @@ Starting (not ready yet: dataset-initializer 0 of 1, node 0 of 1) -Queued -Place
 // A second gang that starts when the first one is ready does not wait for nodes before that.
 func TestSchedulingStatus_GangStartsAfterAnother(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	launcher := jobsetv1alpha2.ReplicatedJob{Name: "launcher", Replicas: 1, DependsOn: []jobsetv1alpha2.DependsOn{
 		{Name: "node", Status: jobsetv1alpha2.DependencyReady},
 	}}
@@ -193,7 +193,7 @@ Waiting (no pod of launcher is created: see the Events of Job job-launcher-0 and
 // Without a group neither the place of the pods nor their wait is known.
 func TestSchedulingStatus_JobWithoutGang(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	s.known.Groups = nil
 	s.known.JobSet.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.SchedulingGroup = nil
 	s.tell("fetches its data", func() {
@@ -213,7 +213,7 @@ Running
 // The domain of nodes that the scheduler's filters chose is not known, nor whether a gang stayed in it.
 func TestSchedulingStatus_MovedGangLeavesTopology(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	preempted := func() {
 		s.says(schedulingv1beta1.DisruptionTarget, metav1.ConditionTrue, "PreemptionByScheduler", "preempted by ns/a")
 		s.says(standing.Placed, metav1.ConditionFalse, "PreemptionByScheduler", "preempted by ns/a")
@@ -255,7 +255,7 @@ Starting (not ready yet: node 0 of 1) on 0 nodes of  q= since 10:06 +Placed -Pre
 
 func TestSchedulingStatus_LongReasonIsCut(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	s.tell("a long story", func() { s.waits(strings.Repeat("n", 5000), standing.Turn{Position: 1}) })
 	status := s.known.Job.Status.Scheduling
 	if len(status.Reason) != 1024 || len(status.Conditions[0].Message) != 1024 {
@@ -266,7 +266,7 @@ func TestSchedulingStatus_LongReasonIsCut(t *testing.T) {
 // An elastic job runs with the ranks that it needs, and its status has the number of ready ones of all.
 func TestOf_AnElasticJob(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	s := newTimeline()
 	ready := func(ranks int32) {
 		s.ready(0) // a Job is ready when all its pods are
 		s.known.Elastic = &trainerv1alpha1.ElasticStatus{MinNodes: 2, MaxNodes: 4, ReadyNodes: ranks}

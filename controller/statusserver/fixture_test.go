@@ -41,8 +41,8 @@ const namespace = "team-a"
 // start returns the time at which the fixture's clock starts.
 func start() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
 
-// world is a status server, and a cluster in which tokens are the names that they prove.
-type world struct {
+// fixture is a status server, and a cluster in which tokens are the names that they prove.
+type fixture struct {
 	t        testing.TB
 	clock    *clocktesting.FakePassiveClock
 	cluster  client.WithWatch
@@ -60,13 +60,13 @@ type world struct {
 // errStored is returned by writing instead of having the report stored.
 var errStored = errors.New("stored")
 
-func newWorld(tb testing.TB, objects ...client.Object) *world {
+func newFixture(tb testing.TB, objects ...client.Object) *fixture {
 	tb.Helper()
 	scheme, err := controller.Scheme(gangapi.Native)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &world{t: tb, clock: clocktesting.NewFakePassiveClock(start())}
+	w := &fixture{t: tb, clock: clocktesting.NewFakePassiveClock(start())}
 	w.cluster = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&trainerv1alpha1.TrainJob{}).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -106,7 +106,7 @@ func newWorld(tb testing.TB, objects ...client.Object) *world {
 }
 
 // of makes a server for the jobs of a class in the place of the one that there is.
-func (w *world) of(jobs class.Class) {
+func (w *fixture) of(jobs class.Class) {
 	options := w.options()
 	options.Class, w.registry = jobs, prometheus.NewRegistry()
 	options.Registry = w.registry
@@ -114,7 +114,7 @@ func (w *world) of(jobs class.Class) {
 }
 
 // options are those of a server on loopback, with metrics of its own.
-func (w *world) options() statusserver.Options {
+func (w *fixture) options() statusserver.Options {
 	return statusserver.Options{
 		Address:          "127.0.0.1:0",
 		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errStored },
@@ -216,7 +216,7 @@ func family(name string) []client.Object {
 }
 
 // post reports on a job and returns the code and the answer.
-func (w *world) post(job, token, body string) (int, string) {
+func (w *fixture) post(job, token, body string) (int, string) {
 	w.t.Helper()
 	response := w.send(
 		http.MethodPost,
@@ -227,7 +227,7 @@ func (w *world) post(job, token, body string) (int, string) {
 	return response.Code, response.Body.String()
 }
 
-func (w *world) send(method, path, token, body string) *httptest.ResponseRecorder {
+func (w *fixture) send(method, path, token, body string) *httptest.ResponseRecorder {
 	w.t.Helper()
 	request := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
 	if token != "" {
@@ -239,14 +239,14 @@ func (w *world) send(method, path, token, body string) *httptest.ResponseRecorde
 }
 
 // pass lets time pass, and writes the reports that are due by then.
-func (w *world) pass(d time.Duration) {
+func (w *fixture) pass(d time.Duration) {
 	w.t.Helper()
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.server.WriteDue(w.t.Context())
 }
 
 // status returns the job's trainerStatus when all is written that is due.
-func (w *world) status(job string) *trainerv1alpha1.TrainerStatus {
+func (w *fixture) status(job string) *trainerv1alpha1.TrainerStatus {
 	w.t.Helper()
 	w.pass(0)
 	var found trainerv1alpha1.TrainJob
@@ -266,7 +266,7 @@ func progress(percent int) string {
 }
 
 // metric is the value of a metric of the server's, as Prometheus prints its name; 0 for none.
-func (w *world) metric(name string) float64 {
+func (w *fixture) metric(name string) float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {

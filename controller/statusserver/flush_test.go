@@ -21,7 +21,7 @@ import (
 
 // Reports accepted before the server ends are written, also those that are not due, and the server ends.
 func TestServer_EndWritesWhatIsHeld(t *testing.T) {
-	w := newWorld(t, append(family("train"), family("other")...)...)
+	w := newFixture(t, append(family("train"), family("other")...)...)
 	var written tally
 	var refuse atomic.Bool
 	first, release := make(chan struct{}), make(chan struct{})
@@ -73,7 +73,7 @@ func TestServer_FlushWaitsForWhatIsBeingWritten(t *testing.T) {
 		"an API server that answers too late": {left: `"reports"=1`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, family("train")...)
+			w := newFixture(t, family("train")...)
 			writing, release := make(chan struct{}), make(chan struct{})
 			w.writing = func(context.Context, string) error {
 				close(writing)
@@ -128,7 +128,7 @@ func TestServer_FlushWritesWhatIsAcceptedMeanwhile(t *testing.T) {
 	for name, inTime := range map[string]bool{"in time": true, "too late": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, family("train")...)
+			w := newFixture(t, family("train")...)
 			proving, release := make(chan struct{}), make(chan struct{})
 			w.reviewing = func(context.Context) error {
 				close(proving)
@@ -166,7 +166,7 @@ func TestServer_FlushWritesWhatIsAcceptedMeanwhile(t *testing.T) {
 // At the end the cache no longer follows the cluster. A later write of another client to the TrainJob conflicts with
 // the cached version.
 func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	options := w.options()
 	options.Cached = &stale{Client: w.cluster}
 	server := statusserver.New(options)
@@ -190,7 +190,7 @@ func TestServer_FlushDoesNotNeedTheCache(t *testing.T) {
 // The cache shows a job that was deleted and replaced by another one of its name. The report of the first one's pod is
 // not written into the second.
 func TestReports_OfAJobThatWasReplacedUnseen(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	options := w.options()
 	options.Cached = &stale{Client: w.cluster}
 	server := statusserver.New(options)
@@ -246,7 +246,7 @@ func (s *stale) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 // An API server without answers delays the end by the permitted time, and no longer.
 func TestServer_FlushIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, family("train")...)
+		w := newFixture(t, family("train")...)
 		w.post("train", token("train-pod", "train"), progress(6))
 		w.writing = func(ctx context.Context, _ string) error {
 			<-ctx.Done()
@@ -265,7 +265,7 @@ func TestServer_FlushIsBounded(t *testing.T) {
 // A write to which the API server does not answer is given up after a while and repeated.
 func TestServer_AWriteWithoutAnAnswerIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, family("train")...)
+		w := newFixture(t, family("train")...)
 		w.post("train", token("train-pod", "train"), progress(6))
 		writes := 0
 		w.writing = func(ctx context.Context, _ string) error {

@@ -21,7 +21,7 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	w := newWorld(f, family("train")...)
+	w := newFixture(f, family("train")...)
 	w.writing = func(context.Context, string) error { return errStored }
 	accepted := func() (count float64) {
 		for _, outcome := range []string{"held", "older", "unchanged"} {

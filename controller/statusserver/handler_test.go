@@ -25,7 +25,7 @@ import (
 )
 
 func TestHandler_WritesAndEchoesReport(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	code, body := w.post("train", token("train-pod", "train"), progress(40))
 	if code != http.StatusOK || body != progress(40) {
 		t.Errorf("answer %d %s, want the echo", code, body)
@@ -57,7 +57,7 @@ func TestHandler_WritesAndEchoesReport(t *testing.T) {
 
 // Of a namespace that the controller does not serve nothing is read: not the job, and no token is proven.
 func TestReports_OfOtherNamespacesAreRefused(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	w.of(class.Class{Namespaces: []string{"elsewhere"}})
 	code, _ := w.post("train", token("train-pod", "train"), progress(40))
 	if code != http.StatusForbidden || w.reviews.Load() != 0 || w.status("train") != nil {
@@ -67,7 +67,7 @@ func TestReports_OfOtherNamespacesAreRefused(t *testing.T) {
 
 // Another writer, such as an earlier controller or a user, may have written the status that a report replaces.
 func TestHandler_ReportWinsOverOtherWriters(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	job := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"trainerStatus": map[string]any{
 		"progressPercentage": int64(1), "lastUpdatedTime": "2026-11-22T09:00:00Z",
 	}}}}
@@ -121,7 +121,7 @@ func TestHandler_AnswersByRequest(t *testing.T) {
 		"no token":           {token: "none", body: `{`, code: 403, message: "Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, family("train")...)
+			w := newFixture(t, family("train")...)
 			if test.path == "" {
 				test.path = path
 			}
@@ -157,7 +157,7 @@ func TestReport_OutOfBounds(t *testing.T) {
 		`{"trainerStatus":{"metrics":[{"name":"loss"}],` + now + `}}`:                     "status.trainerStatus.metrics[0].value: Required",
 		`{"trainerStatus":{"metrics":[{"name":"","value":"1"}],"progressPercentage":-1}}`: "metrics[0].name",
 	} {
-		w := newWorld(t, family("train")...)
+		w := newFixture(t, family("train")...)
 		code, answer := w.post("train", token("train-pod", "train"), body)
 		if code != http.StatusUnprocessableEntity || !strings.Contains(answer, says) ||
 			!strings.Contains(answer, `\"train\"`) {
@@ -187,7 +187,7 @@ func TestReport_WriteMeets(t *testing.T) {
 		"a panic":            {err: nil, tries: 1, result: "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, family("train")...)
+			w := newFixture(t, family("train")...)
 			tries := 0
 			w.writing = func(context.Context, string) error {
 				switch tries++; {
@@ -228,7 +228,7 @@ func TestReport_WriteMeets(t *testing.T) {
 }
 
 func TestHandler_PanicIsOneAnswer(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	w.review = func(*authenticationv1.TokenReviewStatus) { panic("nobody thought of it") }
 	if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != 500 ||
 		!strings.Contains(body, "Internal error") || strings.Contains(body, "thought") {

@@ -87,7 +87,7 @@ func TestIdentity_StrangersAreRefused(t *testing.T) {
 			if test.change != nil {
 				objects = test.change(objects)
 			}
-			w := newWorld(t, objects...)
+			w := newFixture(t, objects...)
 			w.review = test.says
 			code, body := w.post("train", test.token, progress(1))
 			if code != http.StatusForbidden || !strings.Contains(body, `"message":"Forbidden"`) {
@@ -132,7 +132,7 @@ func without(i int) func([]client.Object) []client.Object {
 
 // Only a sender with a token of the namespace gets the answer that there is no such job.
 func TestIdentity_DeletedJobNeedsToken(t *testing.T) {
-	w := newWorld(t, without(0)(family("train"))...)
+	w := newFixture(t, without(0)(family("train"))...)
 	request := func(token string) (int, string) {
 		return w.send(http.MethodPost, "/apis/"+audience(), token, progress(1)).Code, ""
 	}
@@ -147,7 +147,7 @@ func TestIdentity_DeletedJobNeedsToken(t *testing.T) {
 // A proof is renewed after a minute, beside the requests, and holds for its own job only and never beyond the token's
 // end.
 func TestToken_HowLongItIsBelieved(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	brief := tokenWith(map[string]any{"aud": audience(), "exp": start().Add(20 * time.Second).Unix()},
 		"team-a/train-pod/train-pod-uid")
 	steps := []struct {
@@ -178,14 +178,14 @@ func TestToken_HowLongItIsBelieved(t *testing.T) {
 
 // A deleted pod's token is worth one report more than a minute after the last proof, and none after that.
 func TestToken_OfADeletedPod(t *testing.T) {
-	report := func(w *world, after time.Duration) int {
+	report := func(w *fixture, after time.Duration) int {
 		w.clock.SetTime(w.clock.Now().Add(after))
 		code, _ := w.post("train", token("train-pod", "train"), progress(1))
 		w.server.Settle()
 		return code
 	}
 	for name, test := range map[string]struct {
-		change func(*world)
+		change func(*fixture)
 		after  time.Duration
 		codes  []int
 	}{
@@ -196,7 +196,7 @@ func TestToken_OfADeletedPod(t *testing.T) {
 		"of a JobSet that was deleted": {change: withoutJobSet, after: 5 * time.Second, codes: []int{200, 403}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, family("train")...)
+			w := newFixture(t, family("train")...)
 			if code := report(w, 0); code != http.StatusOK {
 				t.Fatalf("%d", code)
 			}
@@ -215,7 +215,7 @@ func TestToken_OfADeletedPod(t *testing.T) {
 	}
 }
 
-func restarted(w *world) {
+func restarted(w *fixture) {
 	jobSet, _ := family("train")[1].(*jobsetv1alpha2.JobSet)
 	if err := w.cluster.Get(w.t.Context(), client.ObjectKeyFromObject(jobSet), jobSet); err != nil {
 		w.t.Fatal(err)
@@ -226,7 +226,7 @@ func restarted(w *world) {
 	}
 }
 
-func withoutJobSet(w *world) {
+func withoutJobSet(w *fixture) {
 	if err := w.cluster.Delete(w.t.Context(), family("train")[1]); err != nil {
 		w.t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func withoutJobSet(w *world) {
 
 // An API server that does not answer TokenReviews makes no known pod a stranger, until its proof lapses.
 func TestToken_WithoutAnAPIServer(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	w.post("train", token("train-pod", "train"), progress(1))
 	w.reviewing = func(context.Context) error { return errors.New("no answer") }
 	for range 9 {
@@ -278,7 +278,7 @@ func TestProof_AnAPIServerWithoutTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, family("train")...)
+				w := newFixture(t, family("train")...)
 				w.reviewing = test.meets
 				began := time.Now()
 				response := w.send(http.MethodPost, "/apis/"+audience(), token("train-pod", "train"), progress(1))
@@ -300,7 +300,7 @@ func TestProof_AnAPIServerWithoutTime(t *testing.T) {
 
 // A report of a known pod needs one field of its JobSet, which may be large: the cache's own is read, not a copy.
 func TestToken_OfAKnownPodCopiesNoJobSet(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	options, reader := w.options(), &copying{Client: w.cluster}
 	options.Cached = reader
 	w.server = statusserver.New(options)
@@ -332,7 +332,7 @@ func (c *copying) Get(ctx context.Context, key client.ObjectKey, object client.O
 
 // A job of the same name is another job: a pod that was believed for the first one is not believed for it.
 func TestIdentity_JobOfTheSameNameIsAnother(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	if code, _ := w.post("train", token("train-pod", "train"), progress(1)); code != 200 {
 		t.Fatalf("%d", code)
 	}

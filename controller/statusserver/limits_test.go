@@ -18,7 +18,7 @@ import (
 
 // TestLimits_ReportsOfOneJob floods with 100 reports a second for a minute of virtual time.
 func TestLimits_ReportsOfOneJob(t *testing.T) {
-	w := newWorld(t, append(family("flood"), family("train")...)...)
+	w := newFixture(t, append(family("flood"), family("train")...)...)
 	codes := map[int]int{}
 	for i := range 6000 {
 		w.clock.SetTime(start().Add(time.Duration(i) * 10 * time.Millisecond))
@@ -45,7 +45,7 @@ func TestLimits_ReportsOfOneJob(t *testing.T) {
 // TestLimits_FloodDelaysNoOtherJob sends 300 reports at once over the network, to an API server that takes none of that
 // job's any more: reports of another job are written meanwhile, and of the flood one report is under way.
 func TestLimits_FloodDelaysNoOtherJob(t *testing.T) {
-	w := newWorld(t, append(family("flood"), family("train")...)...)
+	w := newFixture(t, append(family("flood"), family("train")...)...)
 	var written tally
 	stuck := make(chan struct{})
 	defer close(stuck)
@@ -75,7 +75,7 @@ func TestLimits_FloodDelaysNoOtherJob(t *testing.T) {
 
 // flood sends reports of one job at once over the network, and counts the answers by code; 0 for none. A report without
 // an answer is sent again: on a stalled machine, handshakes exceed the server's timeout.
-func (w *world) flood(with *http.Client, base string, reports int) map[int]int {
+func (w *fixture) flood(with *http.Client, base string, reports int) map[int]int {
 	var senders sync.WaitGroup
 	var mu sync.Mutex
 	codes := make(map[int]int)
@@ -97,7 +97,7 @@ func (w *world) flood(with *http.Client, base string, reports int) map[int]int {
 }
 
 // report reports over the network and returns the code; 0 for no answer.
-func (w *world) report(with *http.Client, base, job string) int {
+func (w *fixture) report(with *http.Client, base, job string) int {
 	key := types.NamespacedName{Namespace: namespace, Name: job}
 	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, base+plan.StatusPath(key),
 		strings.NewReader(progress(1)))
@@ -125,7 +125,7 @@ func TestLimits_TokenReviews(t *testing.T) {
 		"for many jobs": {job: func(i int) string { return fmt.Sprintf("job-%d", i) }, most: 100 + 20*60},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(family("train"), family("other")...)...)
+			w := newFixture(t, append(family("train"), family("other")...)...)
 			for i := range 6000 {
 				w.clock.SetTime(start().Add(time.Duration(i) * 10 * time.Millisecond))
 				if code, _ := w.post(test.job(i), token("gone", test.job(i)), progress(1)); code != 403 && code != 429 {
@@ -139,7 +139,7 @@ func TestLimits_TokenReviews(t *testing.T) {
 	}
 
 	// A flood for one job leaves room for another job's pod, even from the same address.
-	w := newWorld(t, append(family("train"), family("other")...)...)
+	w := newFixture(t, append(family("train"), family("other")...)...)
 	for range 1000 {
 		w.post("train", token("gone", "train"), progress(1))
 	}
@@ -157,7 +157,7 @@ func TestProofs_UnderWayAreBounded(t *testing.T) {
 	for i := range jobs {
 		objects = append(objects, family(fmt.Sprintf("new-%d", i))...)
 	}
-	w := newWorld(t, append(objects, family("train")...)...)
+	w := newFixture(t, append(objects, family("train")...)...)
 	if code, body := w.post("train", token("train-pod", "train"), progress(1)); code != http.StatusOK {
 		t.Fatalf("the first report: %d %s", code, body)
 	}
@@ -203,7 +203,7 @@ func TestProofs_UnderWayAreBounded(t *testing.T) {
 }
 
 // reviewsSince returns the number of TokenReviews since an earlier count, once there were enough or 10 s have passed.
-func (w *world) reviewsSince(earlier, enough int64) int64 {
+func (w *fixture) reviewsSince(earlier, enough int64) int64 {
 	for range 1000 {
 		if w.reviews.Load()-earlier >= enough {
 			break
@@ -220,7 +220,7 @@ func TestRenewals_UnderWayAreBounded(t *testing.T) {
 	for i := range jobs {
 		objects = append(objects, family(fmt.Sprintf("known-%d", i))...)
 	}
-	w := newWorld(t, objects...)
+	w := newFixture(t, objects...)
 	reportAll := func() {
 		for i := range jobs {
 			name := fmt.Sprintf("known-%d", i)

@@ -47,7 +47,7 @@ func (b *behind) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 func TestReports_OverReplicasNeverGoBack(t *testing.T) {
 	for seed := range uint64(40) {
 		chance := rand.New(rand.NewPCG(seed, 0))
-		w := newWorld(t, family("train")...)
+		w := newFixture(t, family("train")...)
 		replicas := []*statusserver.Server{w.server}
 		for range 2 {
 			options := w.options()
@@ -122,7 +122,7 @@ func reportTo(t *testing.T, replica *statusserver.Server, at time.Time, loss int
 // A job that reports every five seconds for five minutes is written each half minute, the newest report only; when its
 // training is complete, that is written at once.
 func TestReports_AreWrittenEachHalfMinute(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	var written tally
 	w.writing = func(_ context.Context, job string) error {
 		written.Add(job)
@@ -161,7 +161,7 @@ func TestReports_AreWrittenEachHalfMinute(t *testing.T) {
 // A job that is deleted while a report of it waits takes it along; a job of the same name that is made then shows
 // nothing of it.
 func TestReports_OfADeletedJob(t *testing.T) {
-	w := newWorld(t, family("train")...)
+	w := newFixture(t, family("train")...)
 	w.post("train", token("train-pod", "train"), progress(40))
 	w.pass(0)
 	w.post("train", token("train-pod", "train"), progress(41))
@@ -187,7 +187,7 @@ func TestReports_OfADeletedJob(t *testing.T) {
 }
 
 // stands returns the status that the job shows; nothing more is written.
-func (w *world) stands(job string) *trainerv1alpha1.TrainerStatus {
+func (w *fixture) stands(job string) *trainerv1alpha1.TrainerStatus {
 	w.t.Helper()
 	var found trainerv1alpha1.TrainJob
 	if err := w.cluster.Get(w.t.Context(), types.NamespacedName{Namespace: namespace, Name: job}, &found); err != nil {

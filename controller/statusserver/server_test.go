@@ -18,8 +18,8 @@ import (
 	"github.com/lockstep-project/lockstep/controller/statusserver"
 )
 
-// serve runs the world's server on loopback until the test ends, and returns a client that trusts it, and its address.
-func (w *world) serve() (*http.Client, string) {
+// serve runs the fixture's server on loopback until the test ends, and returns a client that trusts it, and its address.
+func (w *fixture) serve() (*http.Client, string) {
 	w.t.Helper()
 	client, address, stop := w.listen()
 	w.t.Cleanup(func() {
@@ -30,8 +30,8 @@ func (w *world) serve() (*http.Client, string) {
 	return client, address
 }
 
-// listen runs the world's server on loopback until stop is called.
-func (w *world) listen() (trusting *http.Client, address string, stop func() error) {
+// listen runs the fixture's server on loopback until stop is called.
+func (w *fixture) listen() (trusting *http.Client, address string, stop func() error) {
 	w.t.Helper()
 	pair, roots := certificate(w.t)
 	options := w.options()

@@ -20,7 +20,7 @@ import (
 )
 
 // preview runs one of the previews with a dry-run client, and fails the test if anything is written by it.
-func (w *world) preview(
+func (w *fixture) preview(
 	look func(*trainjob.Reconciler, context.Context, *trainerv1alpha1.TrainJob) (trainjob.Adoption, error),
 ) trainjob.Adoption {
 	w.t.Helper()
@@ -124,7 +124,7 @@ func TestPreviewAdoption(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.options, c.objects...)
+			w := newFixture(t, c.options, c.objects...)
 			w.refused = c.refused
 			got := w.preview((*trainjob.Reconciler).PreviewAdoption)
 			if got.Action != c.want {
@@ -160,7 +160,7 @@ func dropGroups(jobSet map[string]any) {
 
 // JobSet 0.11, which Kubeflow Trainer 2.2 installs, does not know the field that names the group of a gang's pods.
 func TestPreviewAdoption_JobSetsThatDropGroups(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.dropsGroups = true
 	if got := w.preview(
 		(*trainjob.Reconciler).PreviewAdoption,
@@ -171,7 +171,7 @@ func TestPreviewAdoption_JobSetsThatDropGroups(t *testing.T) {
 
 // The dry run reports the controller's later action.
 func TestPreviewAdoption_UnchangedAfterAdoption(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	if got := w.preview(
 		(*trainjob.Reconciler).PreviewAdoption,
@@ -184,7 +184,7 @@ func TestPreviewAdoption_UnchangedAfterAdoption(t *testing.T) {
 func TestPreviewReturn(t *testing.T) {
 	chosen := func(job *trainerv1alpha1.TrainJob) { job.Spec.ManagedBy = new(trainerv1alpha1.LockstepManagedBy) }
 	t.Run("a queued job of Lockstep's", func(t *testing.T) {
-		w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+		w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 		w.settle()
 		got := w.preview((*trainjob.Reconciler).PreviewReturn)
 		if want := "kubectl delete jobset -n team-a train"; got.Action != trainjob.ActionReplace ||
@@ -193,7 +193,7 @@ func TestPreviewReturn(t *testing.T) {
 		}
 	})
 	t.Run("a running gang", func(t *testing.T) {
-		w := newWorld(t, gang(), torch(), trainJob())
+		w := newFixture(t, gang(), torch(), trainJob())
 		w.settle()
 		if got := w.preview((*trainjob.Reconciler).PreviewReturn); got.Action != trainjob.ActionKeep ||
 			!strings.Contains(got.Reason, "PodGroup train") {
@@ -201,13 +201,13 @@ func TestPreviewReturn(t *testing.T) {
 		}
 	})
 	t.Run("a queued job that was never Lockstep's", func(t *testing.T) {
-		w := newWorld(t, gang(), torch(), trainJob(suspend(true)), upstreams(t, waits))
+		w := newFixture(t, gang(), torch(), trainJob(suspend(true)), upstreams(t, waits))
 		if got := w.preview((*trainjob.Reconciler).PreviewReturn); got.Action != trainjob.ActionUnchanged {
 			t.Errorf("%+v, want unchanged", got)
 		}
 	})
 	t.Run("a job that was chosen", func(t *testing.T) {
-		w := newWorld(t, gang(), torch(), trainJob(chosen))
+		w := newFixture(t, gang(), torch(), trainJob(chosen))
 		w.settle()
 		if got := w.preview((*trainjob.Reconciler).PreviewReturn); got.Action != trainjob.ActionBlocked ||
 			!strings.Contains(got.Reason, "create it again") {

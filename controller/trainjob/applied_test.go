@@ -14,7 +14,7 @@ import (
 func TestReconcile_UnchangedJobSetIsNotReapplied(t *testing.T) {
 	runtime := torch()
 	runtime.Spec.Template.Labels = map[string]string{"team": "a"}
-	w := newWorld(t, plan.Options{}, runtime, trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, runtime, trainJob(suspend(true)))
 	w.settle()
 	// The fake cluster gives neither identities nor generations; a real one does.
 	generation := int64(1)

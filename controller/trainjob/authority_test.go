@@ -23,14 +23,14 @@ import (
 
 const statusURL = "https://status.lockstep-system.svc:10443"
 
-// reporting switches the status server of a world on, with an authority that tests change.
-func (w *world) reporting(authority *string) {
+// reporting switches the status server of a fixture on, with an authority that tests change.
+func (w *fixture) reporting(authority *string) {
 	w.Options.StatusServer = &plan.StatusServer{URL: statusURL}
 	w.Authority = func() string { return *authority }
 }
 
 // trusted returns the authority that the job's pods are given.
-func (w *world) trusted() string {
+func (w *fixture) trusted() string {
 	w.t.Helper()
 	var config corev1.ConfigMap
 	key := types.NamespacedName{Namespace: namespace, Name: "train-tls-config"}
@@ -44,7 +44,7 @@ func (w *world) trusted() string {
 // retried soon.
 func TestAuthority_PodsWaitForIt(t *testing.T) {
 	authority := ""
-	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w := newFixture(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
 	result := w.settle()
 	if diff := cmp.Diff([]string{"patch TrainJob status"}, w.writes); diff != "" || result.RequeueAfter != time.Second {
@@ -66,7 +66,7 @@ func TestAuthority_PodsWaitForIt(t *testing.T) {
 // A new authority reaches running jobs, once, and nothing else of them is touched.
 func TestAuthority_RenewalReachesRunningJobs(t *testing.T) {
 	authority := "first"
-	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w := newFixture(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
 	w.start()
 	authority = "second and first"
@@ -88,15 +88,15 @@ func TestAuthority_RenewalReachesRunningJobs(t *testing.T) {
 // other pods would be refused.
 func TestStatusServer_QueuedJobsStayResumable(t *testing.T) {
 	authority := "first"
-	on := func(w *world) { w.reporting(&authority) }
-	moved := func(w *world) {
+	on := func(w *fixture) { w.reporting(&authority) }
+	moved := func(w *fixture) {
 		on(w)
 		w.Options.StatusServer.URL = "https://elsewhere"
 	}
-	off := func(w *world) { w.Options.StatusServer, w.Authority = nil, nil }
-	for name, switches := range map[string][]func(*world){"on": {off, on}, "off": {on, off}, "moved": {on, moved}} {
+	off := func(w *fixture) { w.Options.StatusServer, w.Authority = nil, nil }
+	for name, switches := range map[string][]func(*fixture){"on": {off, on}, "off": {on, off}, "moved": {on, moved}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+			w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 			switches[0](w)
 			w.settle()
 			queued := w.jobSet()
@@ -116,7 +116,7 @@ func TestStatusServer_QueuedJobsStayResumable(t *testing.T) {
 
 // A report that the reconciler's cache has not seen yet stays: the status is written when the cache has caught up.
 func TestReports_SurviveTheReconciler(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w := newFixture(t, plan.Options{}, torch(), trainJob())
 	w.settle()
 	stale := w.job()
 	reported := stale.DeepCopy()
@@ -149,7 +149,7 @@ func TestFollowAuthority_RequeuesUnfinishedJobsOnce(t *testing.T) {
 	named := func(name string, edit func(*trainerv1alpha1.TrainJob)) *trainerv1alpha1.TrainJob {
 		return trainJob(func(job *trainerv1alpha1.TrainJob) { job.Name, job.UID = name, types.UID(name) }, edit)
 	}
-	w := newWorld(t, plan.Options{}, trainJob(), named("queued", suspend(true)),
+	w := newFixture(t, plan.Options{}, trainJob(), named("queued", suspend(true)),
 		named("theirs", func(job *trainerv1alpha1.TrainJob) { job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue") }),
 		named("over", func(job *trainerv1alpha1.TrainJob) {
 			job.Status.Conditions = []metav1.Condition{
@@ -180,7 +180,7 @@ func TestFollowAuthority_RequeuesUnfinishedJobsOnce(t *testing.T) {
 // that there were.
 func TestFollowAuthority_NewJobsGoFirst(t *testing.T) {
 	authority := "first"
-	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w := newFixture(t, plan.Options{}, torch(), trainJob())
 	w.reporting(&authority)
 	queue := turns.New("test", trainjob.NewRateLimiter())
 	defer queue.ShutDown()
@@ -204,7 +204,7 @@ func TestFollowAuthority_NewJobsGoFirst(t *testing.T) {
 
 // Without priorities all jobs of a controller that has just started would stand before those that change.
 func TestFollowAuthority_RefusesAQueueWithoutPriorities(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch())
+	w := newFixture(t, plan.Options{}, torch())
 	queue := workqueue.NewTypedRateLimitingQueue(trainjob.NewRateLimiter())
 	defer queue.ShutDown()
 	if err := w.FollowAuthority(t.Context(), queue); err == nil {

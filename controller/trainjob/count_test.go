@@ -19,7 +19,7 @@ import (
 )
 
 // counted are the lifecycle counters that are not zero, by their short names.
-func (w *world) counted() map[string]float64 {
+func (w *fixture) counted() map[string]float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -38,7 +38,7 @@ func (w *world) counted() map[string]float64 {
 }
 
 // wantCounted compares the counters.
-func (w *world) wantCounted(when string, want map[string]float64) {
+func (w *fixture) wantCounted(when string, want map[string]float64) {
 	w.t.Helper()
 	if diff := cmp.Diff(want, w.counted()); diff != "" {
 		w.t.Errorf("%s: counters (-want +got):\n%s", when, diff)
@@ -46,7 +46,7 @@ func (w *world) wantCounted(when string, want map[string]float64) {
 }
 
 func TestMetrics_TransitionCountsOnce(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	twice := func() { w.settle(); w.settle() }
 	twice()
 	w.wantCounted("created suspended", map[string]float64{"created": 1, "suspended": 1})
@@ -85,7 +85,7 @@ func TestMetrics_TransitionCountsOnce(t *testing.T) {
 }
 
 // histogram returns the number of observed values, and their sum.
-func (w *world) histogram(name string) (uint64, float64) {
+func (w *fixture) histogram(name string) (uint64, float64) {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -101,7 +101,7 @@ func (w *world) histogram(name string) (uint64, float64) {
 }
 
 func TestMetrics_DeadlineCountsAsFailure(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(deadline(60)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(deadline(60)))
 	w.settle()
 	w.clock.SetTime(created().Add(2 * time.Minute))
 	w.settle()
@@ -132,7 +132,7 @@ func (s staleReader) Get(
 // TestReconcile_StaleCacheOverwritesNothing checks that a job with a failure that is not in the cache yet does not lose
 // it, whatever else is written, that nothing is counted or released for it, and that it is requeued without an error.
 func TestReconcile_StaleCacheOverwritesNothing(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	before := w.job()
 	late := w.job()
@@ -209,7 +209,7 @@ func TestPopulations(t *testing.T) {
 
 // TestCensus_StandbyCountsNothing holds that two replicas do not count each job twice.
 func TestCensus_StandbyCountsNothing(t *testing.T) {
-	w := newWorld(t, plan.Options{}, trainJob())
+	w := newFixture(t, plan.Options{}, trainJob())
 	elected := make(chan struct{})
 	census := trainjob.Census(t.Context(), w.Client, class.Class{}, elected)
 	if got := census(); len(got) != 0 {

@@ -17,7 +17,7 @@ import (
 // for "none".
 func TestDeadline_LongerThanADuration(t *testing.T) {
 	for _, seconds := range []int64{9_223_372_037, 1e12, math.MaxInt64} {
-		w := newWorld(t, gang(), torch(), trainJob(deadline(seconds)))
+		w := newFixture(t, gang(), torch(), trainJob(deadline(seconds)))
 		w.settle()
 		w.clock.SetTime(created().Add(time.Hour))
 		w.settle()
@@ -29,7 +29,7 @@ func TestDeadline_LongerThanADuration(t *testing.T) {
 }
 
 func TestDeadline_FailsTheJob(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(deadline(60)))
+	w := newFixture(t, gang(), torch(), trainJob(deadline(60)))
 	w.clock.SetTime(created().Add(20 * time.Second))
 	if got := w.settle().RequeueAfter; got != 40*time.Second {
 		t.Errorf("comes back after %v, want 40s", got)
@@ -55,7 +55,7 @@ func TestDeadline_FailsTheJob(t *testing.T) {
 }
 
 func TestDeadline_RestartsOnResume(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(deadline(60), suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(deadline(60), suspend(true)))
 	w.clock.SetTime(created().Add(time.Hour))
 	if got := w.settle().RequeueAfter; got != 0 {
 		t.Errorf("a suspended job comes back after %v, want never", got)

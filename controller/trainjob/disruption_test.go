@@ -27,7 +27,7 @@ func ownPolicy() *trainerv1alpha1.ClusterTrainingRuntime {
 
 // One Event informs the owner that the runtime's own policy handles evictions, not ours.
 func TestDisruptionPolicy_RuntimesOwnIsReportedOnce(t *testing.T) {
-	w := newWorld(t, gang(), ownPolicy(), trainJob())
+	w := newFixture(t, gang(), ownPolicy(), trainJob())
 	w.settle()
 	if event := w.event(); !strings.Contains(event, "DisruptionPolicy") ||
 		!strings.Contains(event, "rules of the failurePolicy") {
@@ -50,7 +50,7 @@ func TestDisruptionPolicy_IsReportedDespiteAConflict(t *testing.T) {
 		Status: metav1.ConditionTrue,
 		Reason: "Suspended",
 	}
-	w := newWorld(t, gang(), ownPolicy(), trainJob(func(job *trainerv1alpha1.TrainJob) {
+	w := newFixture(t, gang(), ownPolicy(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Status.Conditions = append(job.Status.Conditions, waits)
 	}))
 	inner, ok := w.Client.(client.WithWatch)

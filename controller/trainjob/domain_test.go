@@ -31,7 +31,7 @@ func connected(wish string) *trainerv1alpha1.TrainJob {
 func nvlink() plan.Options { return plan.Options{Gang: true, ComputeDomains: true} }
 
 // domain is the ComputeDomain of the job's name; nil if there is none.
-func (w *world) domain() *unstructured.Unstructured {
+func (w *fixture) domain() *unstructured.Unstructured {
 	w.t.Helper()
 	domain := &unstructured.Unstructured{}
 	domain.SetGroupVersionKind(plan.ComputeDomainKind())
@@ -42,7 +42,7 @@ func (w *world) domain() *unstructured.Unstructured {
 }
 
 // hold gives an object a finalizer, or takes it away.
-func (w *world) hold(object client.Object, finalizers ...string) {
+func (w *fixture) hold(object client.Object, finalizers ...string) {
 	w.t.Helper()
 	object.SetFinalizers(finalizers)
 	if err := w.Client.Update(w.t.Context(), object); err != nil {
@@ -53,7 +53,7 @@ func (w *world) hold(object client.Object, finalizers ...string) {
 // The daemons by which pods reach each other are deleted with their ComputeDomain: it is created before the pods and
 // deleted after them.
 func TestComputeDomain_OutlivesItsPods(t *testing.T) {
-	w := newWorld(t, nvlink(), torch(), connected("required"))
+	w := newFixture(t, nvlink(), torch(), connected("required"))
 	w.settle()
 	w.wantWrites(
 		"at the start",
@@ -99,7 +99,7 @@ func TestComputeDomain_OutlivesItsPods(t *testing.T) {
 }
 
 func TestComputeDomain_DeletedWithinAMinute(t *testing.T) {
-	w := newWorld(t, nvlink(), torch(), connected("preferred"))
+	w := newFixture(t, nvlink(), torch(), connected("preferred"))
 	w.settle()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
 		status.Conditions = []metav1.Condition{
@@ -132,7 +132,7 @@ func TestComputeDomain_DeletedWithinAMinute(t *testing.T) {
 // A user's deletion of the job deletes no domain under running pods: the garbage collector waits for all its owners,
 // and the group, which Kubernetes protects until its pods have ended, is one.
 func TestComputeDomain_OwnedByGroupsToo(t *testing.T) {
-	w := newWorld(t, nvlink(), torch(), connected("required"))
+	w := newFixture(t, nvlink(), torch(), connected("required"))
 	w.start()
 	group := w.podGroup()
 	group.UID = "another" // as after a restart that renewed it
@@ -151,7 +151,7 @@ func TestComputeDomain_OwnedByGroupsToo(t *testing.T) {
 }
 
 func TestComputeDomain_SurvivesRestart(t *testing.T) {
-	w := newWorld(t, nvlink(), torch(), connected("required"))
+	w := newFixture(t, nvlink(), torch(), connected("required"))
 	w.start()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) { status.Restarts = 1 })
 	w.settle()
@@ -163,7 +163,7 @@ func TestComputeDomain_ForeignIsNotTaken(t *testing.T) {
 	theirs.SetGroupVersionKind(plan.ComputeDomainKind())
 	theirs.SetNamespace(namespace)
 	theirs.SetName("train")
-	w := newWorld(t, nvlink(), torch(), connected("required"), theirs)
+	w := newFixture(t, nvlink(), torch(), connected("required"), theirs)
 	if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "ComputeDomain team-a/train: it exists") {
 		t.Errorf("error %v, want one that names the ComputeDomain", err)
 	}
@@ -178,11 +178,11 @@ func TestComputeDomain_ForeignIsNotTaken(t *testing.T) {
 }
 
 func TestComputeDomain_WithoutDriver(t *testing.T) {
-	w := newWorld(t, gang(), torch(), connected("required"))
+	w := newFixture(t, gang(), torch(), connected("required"))
 	if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "ComputeDomains") || w.jobSet() != nil {
 		t.Errorf("error %v, JobSet %v; want a reason, and no pods", err, w.jobSet())
 	}
-	w = newWorld(t, gang(), torch(), connected("preferred"))
+	w = newFixture(t, gang(), torch(), connected("preferred"))
 	w.settle()
 	w.wantWrites(
 		"of what only prefers NVLink",
@@ -195,7 +195,7 @@ func TestComputeDomain_WithoutDriver(t *testing.T) {
 
 // Pod templates are immutable: a job that was queued before a driver was installed starts without a domain.
 func TestComputeDomain_QueuedJobStartsWithout(t *testing.T) {
-	w := newWorld(t, gang(), torch(), connected("preferred"))
+	w := newFixture(t, gang(), torch(), connected("preferred"))
 	w.change(suspend(true))
 	w.settle()
 	w.Options.ComputeDomains = true

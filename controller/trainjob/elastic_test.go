@@ -16,7 +16,7 @@ import (
 func TestElastic_ReadyRanksAreCounted(t *testing.T) {
 	job := trainJob()
 	job.Annotations = map[string]string{topology.AnnotationMinNodes: "1", topology.AnnotationMaxNodes: "4"}
-	w := newWorld(t, gang(), torch(), job)
+	w := newFixture(t, gang(), torch(), job)
 	w.settle()
 	work := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-node-0"}}
 	if err := w.Client.Create(t.Context(), work); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // keepFor sets how long the runtime's finished jobs stay.
-func (w *world) keepFor(seconds int32) {
+func (w *fixture) keepFor(seconds int32) {
 	w.t.Helper()
 	rt := torch()
 	if err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(rt), rt); err != nil {
@@ -24,7 +24,7 @@ func (w *world) keepFor(seconds int32) {
 	}
 }
 
-func (w *world) exists() bool {
+func (w *fixture) exists() bool {
 	w.t.Helper()
 	var job trainerv1alpha1.TrainJob
 	err := w.Client.Get(w.t.Context(), types.NamespacedName{Namespace: namespace, Name: "train"}, &job)
@@ -36,7 +36,7 @@ func (w *world) exists() bool {
 
 func TestTTL_FinishedJobsAreDeleted(t *testing.T) {
 	end := created().Add(time.Hour)
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	w.keepFor(600)
 	w.clock.SetTime(created().Add(30 * time.Minute))
@@ -57,7 +57,7 @@ func TestTTL_FinishedJobsAreDeleted(t *testing.T) {
 // The administrator may think of it later, and change his mind.
 func TestTTL_CurrentRuntimeDecides(t *testing.T) {
 	end := created().Add(time.Hour)
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	w.finish(end)
 	w.clock.SetTime(end.Add(24 * time.Hour))
@@ -79,7 +79,7 @@ func TestTTL_CurrentRuntimeDecides(t *testing.T) {
 
 func TestTTL_JobStaysWithoutRuntime(t *testing.T) {
 	end := created().Add(time.Hour)
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	w.keepFor(0)
 	if err := w.Client.Delete(t.Context(), torch()); err != nil {

@@ -34,7 +34,7 @@ func flux() *trainerv1alpha1.ClusterTrainingRuntime {
 }
 
 // secrets are the Secrets that there are.
-func (w *world) secrets() []corev1.Secret {
+func (w *fixture) secrets() []corev1.Secret {
 	w.t.Helper()
 	var list corev1.SecretList
 	if err := w.Client.List(w.t.Context(), &list); err != nil {
@@ -44,7 +44,7 @@ func (w *world) secrets() []corev1.Secret {
 }
 
 // secret is the only Secret.
-func (w *world) secret() *corev1.Secret {
+func (w *fixture) secret() *corev1.Secret {
 	w.t.Helper()
 	secrets := w.secrets()
 	if len(secrets) != 1 {
@@ -54,7 +54,7 @@ func (w *world) secret() *corev1.Secret {
 }
 
 // mounted is the name of the Secret that the job's pods mount.
-func (w *world) mounted() string {
+func (w *fixture) mounted() string {
 	w.t.Helper()
 	for _, volume := range w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Volumes {
 		if volume.Secret != nil {
@@ -77,7 +77,7 @@ func TestSecrets_CreatedOnce(t *testing.T) {
 		"train-flux-curve":   {runtime: flux(), config: "train-flux-entrypoint", kind: corev1.SecretTypeOpaque, check: checkCertificate},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, plan.Options{}, test.runtime, trainJob(suspend(true)))
+			w := newFixture(t, plan.Options{}, test.runtime, trainJob(suspend(true)))
 			w.settle()
 			recorded := w.state().Spec.Decisions.SecretSuffix
 			full := name + "-" + recorded
@@ -148,7 +148,7 @@ func checkCertificate(t *testing.T, data map[string][]byte) {
 func TestSecrets_CertificatesDiffer(t *testing.T) {
 	var texts, names []string
 	for range 2 {
-		w := newWorld(t, plan.Options{}, flux(), trainJob())
+		w := newFixture(t, plan.Options{}, flux(), trainJob())
 		w.settle()
 		texts, names = append(texts, string(w.secret().Data["curve.cert"])), append(names, w.secret().Name)
 	}
@@ -165,7 +165,7 @@ func TestSecrets_ForeignAreNotMounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			taken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-			w := newWorld(t, plan.Options{}, runtime, trainJob(), taken)
+			w := newFixture(t, plan.Options{}, runtime, trainJob(), taken)
 			w.settle()
 			if w.mounted() == name || len(w.secrets()) != 2 {
 				t.Errorf("the pods mount %s of %d Secrets", w.mounted(), len(w.secrets()))
@@ -176,7 +176,7 @@ func TestSecrets_ForeignAreNotMounted(t *testing.T) {
 
 // forge puts a Secret of another owner in place of the job's, as a user may who can delete and create Secrets. It
 // returns its name.
-func (w *world) forge() string {
+func (w *fixture) forge() string {
 	w.t.Helper()
 	own := w.secret()
 	if err := w.Client.Delete(w.t.Context(), own); err != nil {
@@ -195,7 +195,7 @@ func (w *world) forge() string {
 // While a job of MPI is queued, its JobSet shows the name of its Secret. A user who creates that name first, or
 // replaces the Secret, does not give the job his keys: it does not start.
 func TestSecrets_ForgedWhileQueuedAreNotMounted(t *testing.T) {
-	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, mpi(), trainJob(suspend(true)))
 	w.settle()
 	taken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.mounted()}}
 	if err := w.Client.Create(t.Context(), taken); !apierrors.IsAlreadyExists(err) {
@@ -211,8 +211,8 @@ func TestSecrets_ForgedWhileQueuedAreNotMounted(t *testing.T) {
 	}
 }
 
-// asBefore turns the world into that of the previous release: a fixed name that nothing records.
-func (w *world) asBefore() {
+// asBefore turns the fixture into that of the previous release: a fixed name that nothing records.
+func (w *fixture) asBefore() {
 	w.t.Helper()
 	state := w.state()
 	jobSet := w.jobSet()
@@ -242,7 +242,7 @@ func (w *world) asBefore() {
 // A job that the previous release has rendered continues with the Secret that its JobSet names, and nothing of it is
 // replaced.
 func TestSecrets_KeepFixedNamesWithTheirJobSet(t *testing.T) {
-	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+	w := newFixture(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.settle()
 	w.asBefore()
 	keys := w.secret().Data
@@ -267,7 +267,7 @@ func TestSecrets_KeepFixedNamesWithTheirJobSet(t *testing.T) {
 
 // Also without the frozen state, which is lost or of another release, the JobSet names the Secret that its pods mount.
 func TestSecrets_AreReadOffTheJobSet(t *testing.T) {
-	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+	w := newFixture(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.settle()
 	before := w.mounted()
 	if err := w.Client.Delete(t.Context(), w.state()); err != nil {
@@ -284,7 +284,7 @@ func TestSecrets_AreReadOffTheJobSet(t *testing.T) {
 
 // Where an earlier version has frozen a job and its JobSet was deleted, a random name is recorded first, and then used.
 func TestSecrets_GetARandomNameWithTheNextJobSet(t *testing.T) {
-	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+	w := newFixture(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.settle()
 	w.asBefore()
 	if err := w.Client.Delete(t.Context(), w.jobSet()); err != nil {

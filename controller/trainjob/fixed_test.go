@@ -17,7 +17,7 @@ func TestVolumeClaims_StayUnchanged(t *testing.T) {
 	rt.Spec.Template.Spec.VolumeClaimPolicies = []jobsetv1alpha2.VolumeClaimPolicy{{
 		Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "initializer"}}},
 	}}
-	w := newWorld(t, plan.Options{}, rt, trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, rt, trainJob(suspend(true)))
 	w.settle()
 	completed := w.jobSet()
 	completed.Spec.VolumeClaimPolicies[0].RetentionPolicy = &jobsetv1alpha2.VolumeRetentionPolicy{

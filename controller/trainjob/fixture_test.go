@@ -43,8 +43,8 @@ const namespace, system = "team-a", "lockstep-system"
 // created returns the creation time of the fixture's jobs, at which its clock starts.
 func created() time.Time { return time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC) }
 
-// world is a reconciler and the cluster that it sees.
-type world struct {
+// fixture is a reconciler and the cluster that it sees.
+type fixture struct {
 	*trainjob.Reconciler
 	t        *testing.T
 	clock    *clocktesting.FakePassiveClock
@@ -63,7 +63,7 @@ type world struct {
 	dropsGroups bool
 }
 
-func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *world {
+func newFixture(t *testing.T, options plan.Options, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme, err := controller.Scheme(cmp.Or(options.GangAPI, gangapi.Native))
 	if err != nil {
@@ -76,7 +76,7 @@ func newWorld(t *testing.T, options plan.Options, objects ...client.Object) *wor
 	domains := plan.ComputeDomainKind()
 	scheme.AddKnownTypeWithName(domains, &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(domains.GroupVersion().WithKind(domains.Kind+"List"), &unstructured.UnstructuredList{})
-	w := &world{
+	w := &fixture{
 		t:        t,
 		clock:    clocktesting.NewFakePassiveClock(created()),
 		recorder: record.NewFakeRecorder(10),
@@ -190,7 +190,7 @@ func belongs(ctx context.Context, cluster client.Reader, key client.ObjectKey) e
 }
 
 // restart puts another process in place of the reconciler: it remembers nothing, and the cluster is unchanged.
-func (w *world) restart() {
+func (w *fixture) restart() {
 	w.registry = prometheus.NewRegistry()
 	w.Reconciler = &trainjob.Reconciler{
 		Client: w.Client, Live: w.Live, Resolver: resolve.New(w.Client, w.Live, system), Recorder: w.recorder,
@@ -199,7 +199,7 @@ func (w *world) restart() {
 }
 
 // applies settles the job, and returns the number of applies of a kind.
-func (w *world) applies(kind string) int {
+func (w *fixture) applies(kind string) int {
 	w.t.Helper()
 	w.settle()
 	count := 0
@@ -212,7 +212,7 @@ func (w *world) applies(kind string) int {
 }
 
 // reconcile runs one reconciliation and returns its result; its writes are in w.writes.
-func (w *world) reconcile() (ctrl.Result, error) {
+func (w *fixture) reconcile() (ctrl.Result, error) {
 	w.t.Helper()
 	w.writes = nil
 	key := types.NamespacedName{Namespace: namespace, Name: "train"}
@@ -220,7 +220,7 @@ func (w *world) reconcile() (ctrl.Result, error) {
 }
 
 // settle reconciles and fails the test on an error.
-func (w *world) settle() ctrl.Result {
+func (w *fixture) settle() ctrl.Result {
 	w.t.Helper()
 	result, err := w.reconcile()
 	if err != nil {
@@ -230,14 +230,14 @@ func (w *world) settle() ctrl.Result {
 }
 
 // start reconciles until the job's JobSet is there and was seen.
-func (w *world) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	w.settle()
 	w.settle()
 }
 
 // get reads an object of the job's name; found is false if there is none.
-func (w *world) get(object client.Object) (found bool) {
+func (w *fixture) get(object client.Object) (found bool) {
 	w.t.Helper()
 	err := w.Client.Get(w.t.Context(), types.NamespacedName{Namespace: namespace, Name: "train"}, object)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -246,7 +246,7 @@ func (w *world) get(object client.Object) (found bool) {
 	return err == nil
 }
 
-func (w *world) job() *trainerv1alpha1.TrainJob {
+func (w *fixture) job() *trainerv1alpha1.TrainJob {
 	w.t.Helper()
 	var job trainerv1alpha1.TrainJob
 	if !w.get(&job) {
@@ -255,7 +255,7 @@ func (w *world) job() *trainerv1alpha1.TrainJob {
 	return &job
 }
 
-func (w *world) jobSet() *jobsetv1alpha2.JobSet {
+func (w *fixture) jobSet() *jobsetv1alpha2.JobSet {
 	w.t.Helper()
 	var jobSet jobsetv1alpha2.JobSet
 	if !w.get(&jobSet) {
@@ -264,7 +264,7 @@ func (w *world) jobSet() *jobsetv1alpha2.JobSet {
 	return &jobSet
 }
 
-func (w *world) podGroup() *schedulingv1beta1.PodGroup {
+func (w *fixture) podGroup() *schedulingv1beta1.PodGroup {
 	w.t.Helper()
 	var group schedulingv1beta1.PodGroup
 	if !w.get(&group) {
@@ -274,7 +274,7 @@ func (w *world) podGroup() *schedulingv1beta1.PodGroup {
 }
 
 // change updates the job's spec as its user would.
-func (w *world) change(edit func(*trainerv1alpha1.TrainJob)) {
+func (w *fixture) change(edit func(*trainerv1alpha1.TrainJob)) {
 	w.t.Helper()
 	job := w.job()
 	edit(job)
@@ -284,7 +284,7 @@ func (w *world) change(edit func(*trainerv1alpha1.TrainJob)) {
 }
 
 // say sets the JobSet's status as its controller would.
-func (w *world) say(edit func(*jobsetv1alpha2.JobSetStatus)) {
+func (w *fixture) say(edit func(*jobsetv1alpha2.JobSetStatus)) {
 	w.t.Helper()
 	jobSet := w.jobSet()
 	edit(&jobSet.Status)
@@ -295,7 +295,7 @@ func (w *world) say(edit func(*jobsetv1alpha2.JobSetStatus)) {
 
 // event returns the oldest event that was not yet read; empty if there is none. Most jobs of these tests begin
 // suspended, and the Event about that is left out; anyEvent returns it.
-func (w *world) event() string {
+func (w *fixture) event() string {
 	for {
 		event := w.anyEvent()
 		if !strings.HasPrefix(event, "Normal Suspended ") {
@@ -304,7 +304,7 @@ func (w *world) event() string {
 	}
 }
 
-func (w *world) anyEvent() string {
+func (w *fixture) anyEvent() string {
 	select {
 	case event := <-w.recorder.Events:
 		return event
@@ -313,7 +313,7 @@ func (w *world) anyEvent() string {
 	}
 }
 
-func (w *world) count(framework, result string) float64 {
+func (w *fixture) count(framework, result string) float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {

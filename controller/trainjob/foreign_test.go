@@ -26,7 +26,7 @@ func coscheduled() *trainerv1alpha1.ClusterTrainingRuntime {
 
 // A runtime for another gang scheduler gets that one's group and none of ours, before its pods and until the job's end.
 func TestCoscheduling_GroupBeforePods(t *testing.T) {
-	w := newWorld(t, gang(), coscheduled(), trainJob(suspend(false)))
+	w := newFixture(t, gang(), coscheduled(), trainJob(suspend(false)))
 	w.settle()
 	want := []string{
 		"create FrozenTrainJob",
@@ -62,7 +62,7 @@ func TestCoscheduling_GroupBeforePods(t *testing.T) {
 
 func TestCoscheduling_ForeignGroupIsNotTaken(t *testing.T) {
 	theirs := &coschedulingv1alpha1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train"}}
-	w := newWorld(t, gang(), coscheduled(), trainJob(), theirs)
+	w := newFixture(t, gang(), coscheduled(), trainJob(), theirs)
 	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) {
 		t.Fatalf("error %v, want ErrForeign", err)
 	}

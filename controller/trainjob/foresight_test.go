@@ -16,13 +16,13 @@ import (
 )
 
 // report writes the trainer's report of the remaining seconds, so long after the job's creation.
-func (w *world) report(after time.Duration, left int32) {
+func (w *fixture) report(after time.Duration, left int32) {
 	w.t.Helper()
 	w.reportAhead(after, 0, left)
 }
 
 // reportAhead writes a report of a trainer with a clock that is ahead.
-func (w *world) reportAhead(after, ahead time.Duration, left int32) {
+func (w *fixture) reportAhead(after, ahead time.Duration, left int32) {
 	w.t.Helper()
 	now := created().Add(after)
 	w.clock.SetTime(now)
@@ -37,7 +37,7 @@ func (w *world) reportAhead(after, ahead time.Duration, left int32) {
 }
 
 // expected returns the time from an instant to the expected end of the job.
-func (w *world) expected(after time.Duration) time.Duration {
+func (w *fixture) expected(after time.Duration) time.Duration {
 	w.t.Helper()
 	end, err := time.Parse(time.RFC3339, w.podGroup().Annotations[topology.AnnotationExpectedEnd])
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *world) expected(after time.Duration) time.Duration {
 
 // A trainer that ends in five seconds for ever does not have others wait for that, or start behind it.
 func TestExpectedEnd_MissedEndsAreNotBelieved(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	var after time.Duration
 	for ; after <= 2*time.Hour; after += 30 * time.Second {
@@ -61,7 +61,7 @@ func TestExpectedEnd_MissedEndsAreNotBelieved(t *testing.T) {
 
 // A report is recorded once, however often its job is reconciled until a clock that is behind reaches it.
 func TestExpectedEnd_FastClockMovesNothing(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	w.reportAhead(time.Minute, 10*time.Minute, 3600)
 	for second := range 600 {
@@ -77,7 +77,7 @@ func TestExpectedEnd_FastClockMovesNothing(t *testing.T) {
 // tenant's record is his own.
 func TestExpectedEnd_JudgedByEarlierJobs(t *testing.T) {
 	rt := torch()
-	w := newWorld(t, gang(), rt, trainJob())
+	w := newFixture(t, gang(), rt, trainJob())
 	w.start()
 	w.report(time.Minute, 3600)
 	if first := w.job().Status.Scheduling.FirstEstimate; first == nil ||
@@ -103,7 +103,7 @@ func TestExpectedEnd_JudgedByEarlierJobs(t *testing.T) {
 		want      time.Duration
 	}{"in the same namespace": {done.Namespace, 3 * time.Hour}, "in another one": {"stranger", time.Hour}} {
 		t.Run(name, func(t *testing.T) {
-			next := newWorld(t, gang(), torch(), trainJob())
+			next := newFixture(t, gang(), torch(), trainJob())
 			for _, uid := range []string{"a", "b", "c"} {
 				earlier := done.DeepCopy()
 				earlier.Name, earlier.UID, earlier.Namespace, earlier.ResourceVersion = uid, types.UID(
@@ -129,7 +129,7 @@ func TestExpectedEnd_JudgedByEarlierJobs(t *testing.T) {
 // A status server writes a report of each job every half minute. Of one that changes no decision the reconciler asks
 // the API server nothing, and writes nothing.
 func TestReports_ThatChangeNothingCostNoCall(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	w.report(time.Minute, 3600) // the first estimate
 	w.settle()

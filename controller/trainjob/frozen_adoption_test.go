@@ -12,9 +12,9 @@ import (
 	"github.com/lockstep-project/lockstep/controller/plan"
 )
 
-// earlier turns a settled world into that of a controller before FrozenTrainJobs: the job's copy of its runtime in a
+// earlier turns a settled fixture into that of a controller before FrozenTrainJobs: the job's copy of its runtime in a
 // ConfigMap, created before the JobSet, and no frozen state.
-func (w *world) earlier(spoil func(*corev1.ConfigMap)) {
+func (w *fixture) earlier(spoil func(*corev1.ConfigMap)) {
 	w.t.Helper()
 	state, jobSet := w.state(), w.jobSet()
 	config := w.copied()
@@ -35,7 +35,7 @@ func (w *world) earlier(spoil func(*corev1.ConfigMap)) {
 
 // Jobs of the previous version retain the runtime that they were queued with, and the decisions of that time.
 func TestFrozenTrainJob_AdoptsWhatAnEarlierControllerKept(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	queued := w.jobSet()
 	w.earlier(func(*corev1.ConfigMap) {})
@@ -86,7 +86,7 @@ func TestFrozenTrainJob_AdoptsNoForgery(t *testing.T) {
 		}, "it is of ClusterTrainingRuntime other"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+			w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 			w.settle()
 			w.earlier(func(config *corev1.ConfigMap) {
 				config.Data["runtime"] = strings.ReplaceAll(
@@ -121,7 +121,7 @@ func TestFrozenTrainJob_AdoptsNothingBeforeTheJobSet(t *testing.T) {
 				`{"spec":{"hostPID":true,"containers":[{"name":"node","image":"example.com/forged:1"}]}}}}}]}}}}`,
 		},
 	}
-	w := newWorld(t, gang(), torch(), trainJob(), forged)
+	w := newFixture(t, gang(), torch(), trainJob(), forged)
 	w.settle()
 	if pod := w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec; pod.HostPID ||
 		w.image() != "example.com/torch:1" {

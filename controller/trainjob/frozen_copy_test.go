@@ -13,7 +13,7 @@ import (
 )
 
 // copied is the ConfigMap that shows the frozen runtime.
-func (w *world) copied() *corev1.ConfigMap {
+func (w *fixture) copied() *corev1.ConfigMap {
 	w.t.Helper()
 	config := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: "train-runtime-snapshot"}
@@ -25,7 +25,7 @@ func (w *world) copied() *corev1.ConfigMap {
 
 // Users read the copy, and an earlier version of the controller continues with it: it equals that version's own copy.
 func TestFrozenTrainJob_HasACopyForUsers(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	config := w.copied()
 	for _, want := range []string{"kind: ClusterTrainingRuntime\n", "  name: torch\n", "apiVersion: trainer.kubeflow.org/v1alpha1\n"} {
@@ -53,7 +53,7 @@ func TestFrozenTrainJob_NeedsNoCopy(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-runtime-snapshot"},
 		Data:       map[string]string{"mine": "yes"},
 	}
-	w := newWorld(t, gang(), torch(), trainJob(), theirs)
+	w := newFixture(t, gang(), torch(), trainJob(), theirs)
 	w.settle()
 	if w.jobSet() == nil || w.copied().Data["mine"] != "yes" {
 		t.Errorf("JobSet %t; the ConfigMap has %v", w.jobSet() != nil, w.copied().Data)
@@ -62,7 +62,7 @@ func TestFrozenTrainJob_NeedsNoCopy(t *testing.T) {
 
 // State that was lost, with the controller's namespace for example, is recreated from the copy.
 func TestFrozenTrainJob_LostIsMadeAnewByItsCopy(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	w.edit("example.com/torch:2")
 	if err := w.Client.Delete(t.Context(), w.state()); err != nil {
@@ -75,7 +75,7 @@ func TestFrozenTrainJob_LostIsMadeAnewByItsCopy(t *testing.T) {
 }
 
 func TestFrozenTrainJob_WithoutItAndItsCopyTheRuntimeAsItIsCounts(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	w.edit("example.com/torch:2")
 	for _, gone := range []client.Object{w.state(), w.copied()} {

@@ -20,7 +20,7 @@ import (
 )
 
 // states are the FrozenTrainJobs that there are.
-func (w *world) states() []statev1alpha1.FrozenTrainJob {
+func (w *fixture) states() []statev1alpha1.FrozenTrainJob {
 	w.t.Helper()
 	var list statev1alpha1.FrozenTrainJobList
 	if err := w.Client.List(w.t.Context(), &list); err != nil {
@@ -30,7 +30,7 @@ func (w *world) states() []statev1alpha1.FrozenTrainJob {
 }
 
 // state is the only one.
-func (w *world) state() *statev1alpha1.FrozenTrainJob {
+func (w *fixture) state() *statev1alpha1.FrozenTrainJob {
 	w.t.Helper()
 	states := w.states()
 	if len(states) != 1 {
@@ -40,7 +40,7 @@ func (w *world) state() *statev1alpha1.FrozenTrainJob {
 }
 
 // edit changes the runtime as its administrator would.
-func (w *world) edit(image string) {
+func (w *fixture) edit(image string) {
 	w.t.Helper()
 	rt := torch()
 	if err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(rt), rt); err != nil {
@@ -52,13 +52,13 @@ func (w *world) edit(image string) {
 	}
 }
 
-func (w *world) image() string {
+func (w *fixture) image() string {
 	w.t.Helper()
 	return w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Image
 }
 
 func TestFrozenTrainJob_HoldsRuntimeAndDecisions(t *testing.T) {
-	w := newWorld(t, plan.Options{Gang: true}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{Gang: true}, torch(), trainJob(suspend(true)))
 	authority := "anybody"
 	w.reporting(&authority)
 	w.settle()
@@ -84,7 +84,7 @@ func TestFrozenTrainJob_HoldsRuntimeAndDecisions(t *testing.T) {
 }
 
 func TestFrozenTrainJob_RuntimeIsThatOfTheFirstRendering(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	w.edit("example.com/torch:2")
 	w.change(suspend(false))
@@ -98,7 +98,7 @@ func TestFrozenTrainJob_RuntimeIsThatOfTheFirstRendering(t *testing.T) {
 // before.
 func TestFrozenTrainJob_GangDefaultIsThatOfTheFirstRendering(t *testing.T) {
 	for _, first := range []bool{true, false} {
-		w := newWorld(t, plan.Options{Gang: first}, torch(), trainJob(suspend(true)))
+		w := newFixture(t, plan.Options{Gang: first}, torch(), trainJob(suspend(true)))
 		w.settle()
 		queued := w.jobSet()
 		w.Options.Gang = !first
@@ -115,7 +115,7 @@ func TestFrozenTrainJob_GangDefaultIsThatOfTheFirstRendering(t *testing.T) {
 
 func TestFrozenTrainJob_JobOutlivesItsRuntime(t *testing.T) {
 	rt := torch()
-	w := newWorld(t, gang(), rt, trainJob())
+	w := newFixture(t, gang(), rt, trainJob())
 	w.settle()
 	if err := w.Client.Delete(t.Context(), rt); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestFrozenTrainJob_JobOutlivesItsRuntime(t *testing.T) {
 
 // A runtime that cannot be rendered is not frozen: its administrator will mend it.
 func TestFrozenTrainJob_FaultyRuntimeIsNotFrozen(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
+	w := newFixture(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Spec.Initializer = &trainerv1alpha1.Initializer{Dataset: &trainerv1alpha1.DatasetInitializer{}}
 	}))
 	if _, err := w.reconcile(); err == nil {
@@ -150,7 +150,7 @@ func TestFrozenTrainJob_FaultyRuntimeIsNotFrozen(t *testing.T) {
 
 // The state records the last applied rendering, so a patch of a queued job shows there, and its suspension does not.
 func TestFrozenTrainJob_RecordsTheRendering(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	first := w.state().Spec.Rendering
 	w.change(suspend(true))
@@ -173,7 +173,7 @@ func TestFrozenTrainJob_RecordsTheRendering(t *testing.T) {
 // No owner reference crosses namespaces, so the controller itself deletes the state of deleted jobs: of all that had
 // the name, and of an earlier job when there is another one of its name.
 func TestFrozenTrainJob_GoesWithItsJob(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	earlier := w.state().DeepCopy()
 	earlier.ResourceVersion, earlier.Name, earlier.Spec.TrainJob.UID = "", "earlier-uid", "earlier-uid"
@@ -201,7 +201,7 @@ func TestFrozenTrainJob_GoesWithItsJob(t *testing.T) {
 
 // A cache that was filled before the job was created does not show it; its state must not be deleted.
 func TestFrozenTrainJob_StaysWhileTheCacheIsBehind(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	behind := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
@@ -220,7 +220,7 @@ func TestFrozenTrainJob_StaysWhileTheCacheIsBehind(t *testing.T) {
 
 // A cache that has no state yet is not believed: the job would be rendered with the runtime of today.
 func TestFrozenTrainJob_IsReadPastACacheThatHasNone(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	w.edit("example.com/torch:2")
 	behind := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
@@ -254,7 +254,7 @@ func TestFrozenTrainJob_OneThatCannotBeUsedIsNamed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), torch(), trainJob(suspend(true)), &statev1alpha1.FrozenTrainJob{
+			w := newFixture(t, gang(), torch(), trainJob(suspend(true)), &statev1alpha1.FrozenTrainJob{
 				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "train-uid"},
 				Spec: statev1alpha1.FrozenTrainJobSpec{
 					TrainJob: statev1alpha1.TrainJobReference{Namespace: namespace, Name: "train", UID: "train-uid"},

@@ -39,7 +39,7 @@ func grouped() *trainerv1alpha1.ClusterTrainingRuntime {
 func sharing() plan.Options { return plan.Options{KeepsClaims: true} }
 
 // groups are the PodGroups that exist, by name.
-func (w *world) groups() map[string]schedulingv1beta1.PodGroup {
+func (w *fixture) groups() map[string]schedulingv1beta1.PodGroup {
 	w.t.Helper()
 	var list schedulingv1beta1.PodGroupList
 	if err := w.Client.List(w.t.Context(), &list, client.InNamespace(namespace)); err != nil {
@@ -52,7 +52,7 @@ func (w *world) groups() map[string]schedulingv1beta1.PodGroup {
 	return byName
 }
 
-func (w *world) wantWrites(when string, want ...string) {
+func (w *fixture) wantWrites(when string, want ...string) {
 	w.t.Helper()
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		w.t.Errorf("writes %s (-want +got):\n%s", when, diff)
@@ -65,7 +65,7 @@ func theirs() *schedulingv1beta1.PodGroup {
 }
 
 func TestPodGroups_SeveralInOneJob(t *testing.T) {
-	w := newWorld(t, sharing(), grouped(), trainJob(), theirs())
+	w := newFixture(t, sharing(), grouped(), trainJob(), theirs())
 	w.settle()
 	w.wantWrites(
 		"at the start",
@@ -133,7 +133,7 @@ func TestPodGroups_SeveralInOneJob(t *testing.T) {
 // A claim's devices are allocated for as long as its group exists. A gang that starts again may have lost one of them,
 // so it gets a new group, after its pods are deleted; a group without claims stays.
 func TestPodGroups_RestartRenewsThoseWithClaims(t *testing.T) {
-	w := newWorld(t, sharing(), grouped(), trainJob(suspend(false)))
+	w := newFixture(t, sharing(), grouped(), trainJob(suspend(false)))
 	w.start()
 	node := w.groups()["train-node"]
 	node.Finalizers = []string{"scheduling.k8s.io/podgroup-protection"} // until its pods are deleted
@@ -188,7 +188,7 @@ func TestPodGroups_RestartRenewsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rt, status := grouped(), jobsetv1alpha2.JobSetStatus{Restarts: 1}
 			change(&rt.Spec, &status)
-			w := newWorld(t, sharing(), rt, trainJob())
+			w := newFixture(t, sharing(), rt, trainJob())
 			w.start()
 			w.say(func(now *jobsetv1alpha2.JobSetStatus) { *now = status })
 			w.settle()

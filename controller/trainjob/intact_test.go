@@ -43,7 +43,7 @@ func label(key, value string) func(*trainerv1alpha1.TrainJob) {
 }
 
 // update changes the job's JobSet as a user would by hand.
-func (w *world) update(edit func(pod *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet)) {
+func (w *fixture) update(edit func(pod *corev1.PodTemplateSpec, jobSet *jobsetv1alpha2.JobSet)) {
 	w.t.Helper()
 	jobSet := w.jobSet()
 	edit(&jobSet.Spec.ReplicatedJobs[0].Template.Spec.Template, jobSet)
@@ -59,7 +59,7 @@ func TestRestart_SuspendedJobCostsNoCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			authority := "authority"
-			w := newWorld(t, plan.Options{Gang: true}, runtime, trainJob(suspend(true)))
+			w := newFixture(t, plan.Options{Gang: true}, runtime, trainJob(suspend(true)))
 			w.reporting(&authority)
 			w.settle()
 			w.settle()
@@ -106,7 +106,7 @@ func TestRestart_JobSetChangedByHand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runtime := torch()
 			runtime.Spec.Template.Labels = map[string]string{"team": "a"}
-			w := newWorld(t, plan.Options{}, runtime, trainJob(suspend(true)))
+			w := newFixture(t, plan.Options{}, runtime, trainJob(suspend(true)))
 			w.settle()
 			w.update(test.edit)
 			w.restart()
@@ -122,7 +122,7 @@ func TestRestart_JobSetChangedByHand(t *testing.T) {
 
 // A JobSet that another version has rendered is applied once, because it may have fields that this one does not plan.
 func TestRestart_JobSetOfAnotherVersion(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()
 	state := w.state()
 	state.Spec.Rendering.Digest = ""
@@ -140,7 +140,7 @@ func TestRestart_JobSetOfAnotherVersion(t *testing.T) {
 // A controller that dies between applying a rendering and recording it leaves a JobSet that the next one does not take
 // for the recorded rendering: a change that the user has reverted meanwhile is removed.
 func TestRestart_DeathBetweenApplyAndRecord(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()
 	w.change(label("team", "a"))
 	alive := w.Client
@@ -188,7 +188,7 @@ func dyingAfter(t *testing.T, alive client.Client, patches int) client.Client {
 // metadata.
 func TestRestart_ConfigMapChangedByHand(t *testing.T) {
 	authority := "authority"
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.reporting(&authority)
 	w.settle()
 	w.restart()

@@ -38,7 +38,7 @@ func TestReconcile_ObjectsThatAreTooLarge(t *testing.T) {
 	} {
 		for limit, answer := range refusedForSize() {
 			t.Run(kind+" above the limit "+limit, func(t *testing.T) {
-				w := newWorld(t, gang(), torch(), trainJob())
+				w := newFixture(t, gang(), torch(), trainJob())
 				w.unstored = map[string]error{kind: answer}
 				if _, err := w.reconcile(); !errors.Is(err, reconcile.TerminalError(nil)) {
 					t.Errorf("the error %v is tried again", err)

@@ -15,7 +15,7 @@ import (
 )
 
 // finish lets the job's JobSet complete at an instant, at which the job is reconciled.
-func (w *world) finish(at time.Time) {
+func (w *fixture) finish(at time.Time) {
 	w.t.Helper()
 	w.clock.SetTime(at)
 	w.complete(at)
@@ -23,7 +23,7 @@ func (w *world) finish(at time.Time) {
 }
 
 // complete lets the job's JobSet complete at an instant.
-func (w *world) complete(at time.Time) {
+func (w *fixture) complete(at time.Time) {
 	w.t.Helper()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
 		status.TerminalState = string(jobsetv1alpha2.JobSetCompleted)
@@ -34,7 +34,7 @@ func (w *world) complete(at time.Time) {
 }
 
 // left are the ConfigMaps, Secrets and Services that are there.
-func (w *world) left() []string {
+func (w *fixture) left() []string {
 	w.t.Helper()
 	var names []string
 	for kind, list := range map[string]client.ObjectList{
@@ -64,7 +64,7 @@ func (w *world) left() []string {
 func TestCleanup_FinishedJobLeavesNothing(t *testing.T) {
 	for name, runtime := range map[string]*trainerv1alpha1.ClusterTrainingRuntime{"mpi": mpi(), "flux": flux()} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), runtime, trainJob())
+			w := newFixture(t, gang(), runtime, trainJob())
 			w.settle()
 			jobSet := w.jobSet()
 			jobSet.UID = "jobset-uid"
@@ -103,7 +103,7 @@ func TestCleanup_FinishedJobLeavesNothing(t *testing.T) {
 
 // A foreign object with the name of the job's stays.
 func TestCleanup_ForeignFilesStay(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(), &corev1.Secret{
+	w := newFixture(t, gang(), torch(), trainJob(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-mpi-ssh-auth"},
 	})
 	w.settle()
@@ -118,7 +118,7 @@ func TestCleanup_ForeignFilesStay(t *testing.T) {
 // A Secret that a user has put in place of the job's stays, because the API server refuses its deletion, and the rest
 // of the job is deleted all the same.
 func TestCleanup_ForgedSecretStays(t *testing.T) {
-	w := newWorld(t, gang(), mpi(), trainJob())
+	w := newFixture(t, gang(), mpi(), trainJob())
 	w.settle()
 	name := w.forge()
 	w.finish(created().Add(time.Hour))
@@ -133,7 +133,7 @@ func TestCleanup_ForgedSecretStays(t *testing.T) {
 }
 
 func TestCleanup_SuspendedJobRetainsFiles(t *testing.T) {
-	w := newWorld(t, plan.Options{Gang: true}, mpi(), trainJob())
+	w := newFixture(t, plan.Options{Gang: true}, mpi(), trainJob())
 	w.settle()
 	before := len(w.left())
 	w.change(suspend(true))

@@ -19,7 +19,7 @@ import (
 	"github.com/lockstep-project/lockstep/controller/trainjob"
 )
 
-func (w *world) stopped() bool {
+func (w *fixture) stopped() bool {
 	w.t.Helper()
 	suspended := w.jobSet().Spec.Suspend
 	return suspended != nil && *suspended
@@ -29,7 +29,7 @@ func (w *world) stopped() bool {
 func TestSuspend_AlwaysStopsThePods(t *testing.T) {
 	key := metav1.ObjectMeta{Namespace: namespace, Name: "train-mpi-hostfile"}
 	t.Run("somebody else's ConfigMap", func(t *testing.T) {
-		w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+		w := newFixture(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 		w.settle()
 		if err := w.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: key}); err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestSuspend_AlwaysStopsThePods(t *testing.T) {
 		}
 	})
 	t.Run("a template that JobSet does not let change", func(t *testing.T) {
-		w := newWorld(t, gang(), torch(), trainJob(suspend(false)))
+		w := newFixture(t, gang(), torch(), trainJob(suspend(false)))
 		w.settle()
 		inner, ok := w.Client.(client.WithWatch)
 		if !ok {
@@ -68,7 +68,7 @@ func TestSuspend_AlwaysStopsThePods(t *testing.T) {
 	})
 }
 
-func hostfile(t *testing.T, w *world) (*corev1.ConfigMap, error) {
+func hostfile(t *testing.T, w *fixture) (*corev1.ConfigMap, error) {
 	t.Helper()
 	var config corev1.ConfigMap
 	err := w.Client.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "train-mpi-hostfile"}, &config)
@@ -80,7 +80,7 @@ func TestConfigMap_ForeignIsNotTaken(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-mpi-hostfile"},
 		Data:       map[string]string{"hostfile": "theirs"},
 	}
-	w := newWorld(t, plan.Options{}, mpi(), trainJob(), theirs)
+	w := newFixture(t, plan.Options{}, mpi(), trainJob(), theirs)
 	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) {
 		t.Errorf("error %v, want ErrForeign", err)
 	}
@@ -91,7 +91,7 @@ func TestConfigMap_ForeignIsNotTaken(t *testing.T) {
 
 // A launcher that starts anew would wait for its hostfile for ever.
 func TestConfigMap_DeletedIsRecreated(t *testing.T) {
-	w := newWorld(t, plan.Options{}, mpi(), trainJob(suspend(false)))
+	w := newFixture(t, plan.Options{}, mpi(), trainJob(suspend(false)))
 	w.start()
 	config, err := hostfile(t, w)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestManagedBy_ForeignJobsAreNotTouched(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true), deadline(1), func(job *trainerv1alpha1.TrainJob) {
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true), deadline(1), func(job *trainerv1alpha1.TrainJob) {
 		job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue")
 	}))
 	w.clock.SetTime(created().Add(time.Hour))
@@ -27,7 +27,7 @@ func TestManagedBy_ForeignJobsAreNotTouched(t *testing.T) {
 
 func TestReconcile_ForeignJobSetIsNotTaken(t *testing.T) {
 	theirs := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train"}}
-	w := newWorld(t, gang(), torch(), trainJob(), theirs)
+	w := newFixture(t, gang(), torch(), trainJob(), theirs)
 	if _, err := w.reconcile(); !errors.Is(err, trainjob.ErrForeign) {
 		t.Fatalf("error %v, want ErrForeign", err)
 	}
@@ -38,7 +38,7 @@ func TestReconcile_ForeignJobSetIsNotTaken(t *testing.T) {
 
 // A JobSet that claims to be the job's by its UID alone is a foreign one.
 func TestReconcile_LeavesAForeignJobSetAlone(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	jobSet := w.jobSet()
 	jobSet.OwnerReferences[0].APIVersion, jobSet.OwnerReferences[0].Kind = "evil.example/v1", "Nothing"

@@ -12,7 +12,7 @@ import (
 // wrote it, and none of the job's objects has it: Kueue would queue them, too.
 func TestReconcile_LeavesKueuesPriorityClassAlone(t *testing.T) {
 	const kueues = "kueue.x-k8s.io/priority-class"
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true), func(job *trainerv1alpha1.TrainJob) {
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true), func(job *trainerv1alpha1.TrainJob) {
 		job.Labels = map[string]string{kueues: "not-so-urgent", "kueue.x-k8s.io/queue-name": "research"}
 		job.Annotations = map[string]string{"lockstep.dev/priority-class": "urgent"}
 	}))

@@ -15,7 +15,7 @@ import (
 )
 
 func TestReconcile_GroupsExistBeforePods(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	want := []string{
 		"create FrozenTrainJob",
@@ -43,7 +43,7 @@ func TestReconcile_GroupsExistBeforePods(t *testing.T) {
 }
 
 func TestReconcile_WithoutGangOnlyTheJobSet(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w := newFixture(t, plan.Options{}, torch(), trainJob())
 	w.settle()
 	if diff := cmp.Diff(
 		[]string{"create FrozenTrainJob", "create ConfigMap train-runtime-snapshot", "apply JobSet"},
@@ -62,7 +62,7 @@ func TestReconcile_WithoutGangOnlyTheJobSet(t *testing.T) {
 }
 
 func TestReconcile_RunningJobSetIsLeftAlone(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(false)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(false)))
 	w.start()
 	rt := torch()
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(rt), rt); err != nil {
@@ -86,7 +86,7 @@ func TestReconcile_RunningJobSetIsLeftAlone(t *testing.T) {
 }
 
 func TestReconcile_RunningGroupAnnotationsFollow(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
+	w := newFixture(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Annotations = map[string]string{topology.AnnotationRequiredTopology: "rack"}
 	}))
 	w.start()
@@ -114,7 +114,7 @@ func TestReconcile_RunningGroupAnnotationsFollow(t *testing.T) {
 
 // A trainer reports every few seconds. Its estimate is written only after a significant change.
 func TestExpectedEnd_RunningGroupFollows(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	for _, step := range []struct {
 		after  time.Duration

@@ -20,7 +20,7 @@ func TestReconcile_PodsThatTheNamespaceRefuses(t *testing.T) {
 	for name, options := range map[string]plan.Options{"a gang": gang(), "no gang": {}} {
 		t.Run(name, func(t *testing.T) {
 			job := trainJob()
-			w := newWorld(t, options, torch(), job, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			w := newFixture(t, options, torch(), job, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 				Name: job.Namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 			}})
 			var err error
@@ -41,7 +41,7 @@ func TestReconcile_PodsThatTheNamespaceRefuses(t *testing.T) {
 }
 
 func TestReconcile_RefusedJobIsNotRetried(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
+	w := newFixture(t, gang(), torch(), trainJob(func(job *trainerv1alpha1.TrainJob) {
 		job.Annotations = map[string]string{topology.AnnotationSpares: "some"}
 	}))
 	if _, err := w.reconcile(); !errors.Is(err, reconcile.TerminalError(nil)) {

@@ -18,7 +18,7 @@ import (
 // A gang of four runs, one member is lost, and the others become complete, one after the other. It needs as many as it
 // has left; and all again when everything starts again.
 func TestMinCount_ExcludesCompletedMembers(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	whole := w.podGroup().Spec.SchedulingPolicy.Gang.MinCount
 	if whole < 2 {
@@ -85,7 +85,7 @@ func (r *jobReads) Get(
 // A gang has two nodes in one Job, and three workers in three. Only the nodes' Job is read: the JobSet counts the
 // workers.
 func TestMinCount_ReadsNoJobsOfOneMember(t *testing.T) {
-	w := newWorld(t, gang(), withWorkers(3), trainJob())
+	w := newFixture(t, gang(), withWorkers(3), trainJob())
 	w.settle()
 	for name, succeeded := range map[string]int32{"node-0": 1, "worker-0": 1, "worker-1": 1, "worker-2": 0} {
 		work := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train-" + name}}
@@ -133,7 +133,7 @@ func TestMinCount_CountsNoMembersOfAnEarlierAttempt(t *testing.T) {
 		"the earlier Job is deleted":    {restarts: 1, attempt: "1", deleted: true, want: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), withWorkers(2), trainJob())
+			w := newFixture(t, gang(), withWorkers(2), trainJob())
 			w.settle()
 			work := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: "train-node-0", Finalizers: []string{metav1.FinalizerDeleteDependents},
@@ -173,7 +173,7 @@ func withWorkers(replicas int32) *trainerv1alpha1.ClusterTrainingRuntime {
 }
 
 // placed notes on the job's group that the scheduler has placed it.
-func (w *world) placed() {
+func (w *fixture) placed() {
 	w.t.Helper()
 	group := w.podGroup()
 	group.Status.Conditions = []metav1.Condition{

@@ -41,13 +41,13 @@ func patchAccount(job *trainerv1alpha1.TrainJob) {
 }
 
 // account is the account of the pods of the job's JobSet.
-func (w *world) account() string {
+func (w *fixture) account() string {
 	w.t.Helper()
 	return w.jobSet().Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.ServiceAccountName
 }
 
 // suspendedBecause returns the message of the condition Suspended, empty if it is not true.
-func (w *world) suspendedBecause() string {
+func (w *fixture) suspendedBecause() string {
 	w.t.Helper()
 	found := meta.FindStatusCondition(w.job().Status.Conditions, trainerv1alpha1.TrainJobSuspended)
 	if found == nil || found.Status != metav1.ConditionTrue {
@@ -60,7 +60,7 @@ func (w *world) suspendedBecause() string {
 func TestReplace_JobSetThatDoesNotTakeAPatch(t *testing.T) {
 	for name, resumes := range map[string]bool{"while it waits": false, "with its resumption": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), torch(), trainJob(suspend(true), deadline(60)))
+			w := newFixture(t, gang(), torch(), trainJob(suspend(true), deadline(60)))
 			w.settle()
 			w.refused = immutable()
 			w.clock.SetTime(created().Add(time.Hour))
@@ -93,7 +93,7 @@ func TestReplace_JobSetThatDoesNotTakeAPatch(t *testing.T) {
 // A JobSet with pods that lose a label is created anew, because JobSet merges labels into the Jobs that it resumes. A
 // JobSet to which a webhook adds a label each time is created anew once for each rendering.
 func TestReplace_JobsWouldKeepWhatIsDropped(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.change(label("team", "a"))
 	w.settle()
 	w.say(func(s *jobsetv1alpha2.JobSetStatus) {
@@ -123,7 +123,7 @@ func TestReplace_JobsWouldKeepWhatIsDropped(t *testing.T) {
 // A job loses a patch in the update that suspends it, as when Kueue evicts it and takes back a flavor's node selector.
 // Its JobSet is made anew all the same, once its pods are gone.
 func TestReplace_SuspensionDropsAPatch(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob())
+	w := newFixture(t, plan.Options{}, torch(), trainJob())
 	w.change(label("team", "a"))
 	w.start()
 	w.say(func(s *jobsetv1alpha2.JobSetStatus) {
@@ -152,7 +152,7 @@ func retaining(retention *jobsetv1alpha2.VolumeRetentionPolicy) []jobsetv1alpha2
 
 // A JobSet with a policy that retains its volume claims is replaced.
 func TestReplace_RetainedVolumes(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()
 	there := w.jobSet()
 	there.Generation = 3
@@ -195,7 +195,7 @@ func TestReplace_JobSetStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rt := torch()
 			rt.Spec.Template.Spec.VolumeClaimPolicies = volumes
-			w := newWorld(t, plan.Options{}, rt, trainJob(suspend(true)))
+			w := newFixture(t, plan.Options{}, rt, trainJob(suspend(true)))
 			w.settle()
 			there := w.jobSet()
 			of.edit(there)
@@ -245,7 +245,7 @@ func TestReplace_VolumesKeepTheJobSet(t *testing.T) {
 		"explicitly": {WhenDeleted: new(jobsetv1alpha2.RetentionPolicyDelete)}, "by default": nil, "by the default of the policy": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+			w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 			w.settle()
 			there := w.jobSet()
 			there.UID, there.Generation, there.Spec.VolumeClaimPolicies = "jobset-uid", 3, retaining(policy)
@@ -286,7 +286,7 @@ func TestReplace_VolumesKeepTheJobSet(t *testing.T) {
 
 // A JobSet that is not replaced, with pods that are in no group, gets none: a gang without pods would wait for ever.
 func TestReplace_KeptJobSetGetsNoPhantomGroup(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()
 	there := w.jobSet()
 	there.Generation, there.Spec.VolumeClaimPolicies = 3, retaining(nil)
@@ -315,7 +315,7 @@ func TestReplace_VolumesOfAJobSetThatNeverRan(t *testing.T) {
 		"suspended after a restart":    {suspended: time.Second, restarts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+			w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 			w.settle()
 			there := w.jobSet()
 			there.Generation, there.Spec.VolumeClaimPolicies = 2, retaining(nil)
@@ -343,7 +343,7 @@ func TestReplace_VolumesOfAJobSetThatNeverRan(t *testing.T) {
 // A JobSet that another controller or an earlier version has rendered is replaced if it refuses the planned change. Its
 // digest was never recorded.
 func TestReplace_JobSetOfAnotherController(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	for _, of := range []client.Object{w.state(), w.copied()} {
 		if err := w.Client.Delete(t.Context(), of); err != nil {
@@ -366,7 +366,7 @@ func TestReplace_JobSetOfAnotherController(t *testing.T) {
 // A refusal that prints a whole template is cut in its middle: the field and the reason stay, and the status can be
 // written.
 func TestReplace_LongRefusalIsCut(t *testing.T) {
-	w := newWorld(t, plan.Options{}, torch(), trainJob(suspend(true)))
+	w := newFixture(t, plan.Options{}, torch(), trainJob(suspend(true)))
 	w.settle()
 	w.refused = apierrors.NewInvalid(
 		jobsetv1alpha2.GroupVersion.WithKind("JobSet").GroupKind(),

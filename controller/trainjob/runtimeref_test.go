@@ -25,7 +25,11 @@ func TestRuntimeRef_MissingRuntime(t *testing.T) {
 			kind = trainerv1alpha1.TrainingRuntimeKind
 		}
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, gang(), trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = &kind }))
+			w := newFixture(
+				t,
+				gang(),
+				trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = &kind }),
+			)
 			if result := w.settle(); result.RequeueAfter == 0 {
 				t.Error("it does not come back")
 			}
@@ -52,7 +56,11 @@ func TestRuntimeRef_MissingRuntime(t *testing.T) {
 }
 
 func TestRuntimeRef_UnknownKindIsRefused(t *testing.T) {
-	w := newWorld(t, gang(), trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = new("Recipe") }))
+	w := newFixture(
+		t,
+		gang(),
+		trainJob(func(job *trainerv1alpha1.TrainJob) { job.Spec.RuntimeRef.Kind = new("Recipe") }),
+	)
 	_, err := w.reconcile()
 	if !errors.Is(err, reconcile.TerminalError(nil)) || !strings.Contains(err.Error(), "Recipe.trainer.kubeflow.org") {
 		t.Fatalf("error %v, want a terminal one that names the kind", err)

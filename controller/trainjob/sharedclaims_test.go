@@ -16,7 +16,7 @@ import (
 // the finalizers of PodGroups, which this one does not have.
 func TestSharedClaim_DoesNotBlockItsGroup(t *testing.T) {
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "domain"}}
-	w := newWorld(t, plan.Options{GangAPI: gangapi.Resources}, grouped(), trainJob(), template)
+	w := newFixture(t, plan.Options{GangAPI: gangapi.Resources}, grouped(), trainJob(), template)
 	w.settle()
 	var claims resourcev1.ResourceClaimList
 	if err := w.Client.List(t.Context(), &claims); err != nil || len(claims.Items) != 1 {
@@ -30,7 +30,7 @@ func TestSharedClaim_DoesNotBlockItsGroup(t *testing.T) {
 
 // Other gangs wait for the devices of a group with shared claims: it is deleted with its job.
 func TestPodGroups_WithClaimsDeletedAtOnce(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	group := w.podGroup()
 	group.Spec.ResourceClaims = []schedulingv1beta1.PodGroupResourceClaim{{Name: "channel"}}

@@ -15,7 +15,7 @@ import (
 )
 
 // hear has the scheduler set a condition of the job's group.
-func (w *world) hear(kind string, status metav1.ConditionStatus, reason, message string) {
+func (w *fixture) hear(kind string, status metav1.ConditionStatus, reason, message string) {
 	w.t.Helper()
 	group := w.podGroup()
 	meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
@@ -28,7 +28,7 @@ func (w *world) hear(kind string, status metav1.ConditionStatus, reason, message
 
 // A job's status has its place, in one write, and its conditions stay upstream's three: Kueue and the SDK read those.
 func TestStatus_ExplainsScheduling(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
 	w.hear(standing.Queued, metav1.ConditionTrue, "NoRoom", standing.Turn{Position: 7}.String())
@@ -60,7 +60,7 @@ func TestStatus_ExplainsScheduling(t *testing.T) {
 
 // Events are deleted after an hour: a job that waits for longer gets another one.
 func TestEvents_LongWaitIsRepeated(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
 	if left := w.settle().RequeueAfter; left != 50*time.Minute {
@@ -88,7 +88,7 @@ func TestEvents_LongWaitIsRepeated(t *testing.T) {
 
 // A quota may refuse all pods of a job: its owner gets an Event, but not for the moment at the start without pods.
 func TestEvents_MissingPodsReportedAfterAMinute(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	const why = "Warning NoPods no pod of node is created: see the Events of Job train-node-0 and of JobSet train"
 	const unseen = "Warning NotSeen the scheduler has not looked at it yet; it does once all its pods exist"
@@ -120,7 +120,7 @@ func TestEvents_MissingPodsReportedAfterAMinute(t *testing.T) {
 // A job that is deleted while it waits is not remembered, or a controller that runs for months would grow with every
 // one.
 func TestReminders_OfJobsThatAreGone(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.start()
 	w.hear(standing.Waiting, metav1.ConditionTrue, "NoRoom", "needs 2 nodes; 1 is free")
 	w.settle()
@@ -141,7 +141,7 @@ func TestReminders_OfJobsThatAreGone(t *testing.T) {
 // status.conditions holds upstream's three types and nothing else, in every phase of a life: Kueue reads it, and the
 // SDK takes any entry for "not running".
 func TestConditions_AreUpstreamsThree(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	seen := map[string]bool{}
 	look := func(phase string) {
 		t.Helper()
@@ -182,7 +182,7 @@ func TestConditions_AreUpstreamsThree(t *testing.T) {
 
 // Kubeflow's SDK shows a job's Events, and knows of no status Suspended.
 func TestEvents_ReportSuspension(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	w.settle()
 	if event := w.anyEvent(); event != "Normal Suspended its owner suspended it" {
@@ -209,7 +209,7 @@ func TestEvents_ReportSuspension(t *testing.T) {
 // At a deadline the JobSet is deleted at once, and the scheduler reports the last words of a rank. Another process of
 // the controller may read these.
 func TestDeadline_OwnerSeesLastWords(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(deadline(60)))
+	w := newFixture(t, gang(), torch(), trainJob(deadline(60)))
 	w.start()
 	w.clock.SetTime(created().Add(61 * time.Second))
 	w.settle()

@@ -13,7 +13,7 @@ import (
 )
 
 func TestStatus_CopiedFromJobSet(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
 		status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{
@@ -76,7 +76,7 @@ func TestStatus_FailureIsFinal(t *testing.T) {
 		Message:            "no",
 		LastTransitionTime: metav1.NewTime(created()),
 	}
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	w.say(func(status *jobsetv1alpha2.JobSetStatus) {
 		status.Conditions = []metav1.Condition{failed}
@@ -93,7 +93,7 @@ func TestStatus_FailureIsFinal(t *testing.T) {
 	wantConditions(t, w, failed)
 }
 
-func wantConditions(t *testing.T, w *world, want ...metav1.Condition) {
+func wantConditions(t *testing.T, w *fixture, want ...metav1.Condition) {
 	t.Helper()
 	sameInstant := cmp.Comparer(func(a, b metav1.Time) bool { return a.Time.Equal(b.Time) })
 	ignored := cmp.Options{sameInstant, cmpopts.EquateEmpty()}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestSuspend_ThenResume(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob())
+	w := newFixture(t, gang(), torch(), trainJob())
 	w.settle()
 	w.clock.SetTime(created().Add(time.Minute))
 	w.change(suspend(true))
@@ -57,7 +57,7 @@ func TestSuspend_ThenResume(t *testing.T) {
 // is that from which deadlines count there. For the Kubeflow SDK a job with any condition never runs (docs/sdk.md), but
 // without the instant a Kubeflow Trainer that takes over would fail jobs that waited in a queue.
 func TestResumedJob_KeepsItsConditionToTheEnd(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	resumed := created().Add(time.Hour)
 	w.clock.SetTime(resumed)
@@ -77,7 +77,7 @@ func TestResumedJob_KeepsItsConditionToTheEnd(t *testing.T) {
 }
 
 func TestResume_WaitsForTheEarlierGroup(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: "train", Finalizers: []string{"scheduling.k8s.io/podgroup-protection"},
@@ -106,7 +106,7 @@ func TestResume_WaitsForTheEarlierGroup(t *testing.T) {
 
 func TestSuspend_NeedsNoRuntime(t *testing.T) {
 	rt := torch()
-	w := newWorld(t, gang(), rt, trainJob())
+	w := newFixture(t, gang(), rt, trainJob())
 	w.settle()
 	for _, gone := range []client.Object{rt, w.state(), w.copied()} {
 		if err := w.Client.Delete(t.Context(), gone); err != nil {

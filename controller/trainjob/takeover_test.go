@@ -39,7 +39,7 @@ func upstreams(t *testing.T, edits ...func(*jobsetv1alpha2.JobSet)) *jobsetv1alp
 
 func waits(jobSet *jobsetv1alpha2.JobSet) { jobSet.Spec.Suspend = new(true) }
 
-func (w *world) workload() *schedulingv1beta1.Workload {
+func (w *fixture) workload() *schedulingv1beta1.Workload {
 	w.t.Helper()
 	var workload schedulingv1beta1.Workload
 	if !w.get(&workload) {
@@ -49,7 +49,7 @@ func (w *world) workload() *schedulingv1beta1.Workload {
 }
 
 // members returns the number of the job's ReplicatedJobs with pods in a group.
-func (w *world) members() int {
+func (w *fixture) members() int {
 	w.t.Helper()
 	count := 0
 	for _, replicated := range w.jobSet().Spec.ReplicatedJobs {
@@ -74,7 +74,7 @@ func TestTakeover_RunningJobGetsNoPhantomGroup(t *testing.T) {
 		"its runtime wants gangs": {plan.Options{}, grouping, suspend(false)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.options, c.runtime, trainJob(c.job), upstreams(t))
+			w := newFixture(t, c.options, c.runtime, trainJob(c.job), upstreams(t))
 			before := w.jobSet()
 			for range 2 {
 				w.settle()
@@ -100,7 +100,7 @@ func TestTakeover_RunningJobKeepsTheGroupsOfItsPods(t *testing.T) {
 		}
 		jobSet.Spec.ReplicatedJobs = append(jobs, *helper)
 	})
-	w := newWorld(t, sharing(), grouped(), trainJob(), theirs)
+	w := newFixture(t, sharing(), grouped(), trainJob(), theirs)
 	w.settle()
 	groups := w.groups()
 	if _, ok := groups["train-node"]; !ok || len(groups) != 1 {
@@ -113,7 +113,7 @@ func TestTakeover_RunningJobKeepsTheGroupsOfItsPods(t *testing.T) {
 
 // Lockstep plans a queued job of another controller: it becomes a gang where gangs are the default, and starts as one.
 func TestTakeover_QueuedJobIsPlannedAnew(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)), upstreams(t, waits))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)), upstreams(t, waits))
 	w.refused = immutable()
 	w.settle()
 	w.refused = nil
@@ -132,7 +132,7 @@ func TestTakeover_QueuedJobIsPlannedAnew(t *testing.T) {
 func TestTakeover_FlippedDefaultLeavesRunningJobsAlone(t *testing.T) {
 	for name, options := range map[string][2]plan.Options{"on": {{}, gang()}, "off": {gang(), {}}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, options[0], torch(), trainJob())
+			w := newFixture(t, options[0], torch(), trainJob())
 			w.settle()
 			had := w.podGroup() != nil
 			if err := w.Client.Delete(t.Context(), w.state()); err != nil {
@@ -153,7 +153,7 @@ func TestTakeover_FlippedDefaultLeavesRunningJobsAlone(t *testing.T) {
 // A job that is taken over again after Kubeflow Trainer has recreated its JobSet is planned again: an earlier rendering
 // of the same content proves nothing about another controller's JobSet.
 func TestTakeover_SecondOneReplacesAgain(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(suspend(true)))
+	w := newFixture(t, gang(), torch(), trainJob(suspend(true)))
 	w.settle()
 	if err := w.Client.Delete(t.Context(), w.jobSet()); err != nil {
 		t.Fatal(err)

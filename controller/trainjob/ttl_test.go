@@ -11,7 +11,7 @@ import (
 )
 
 // ttl returns the TTL of the job's JobSet in seconds; -1 without one.
-func (w *world) ttl() int32 {
+func (w *fixture) ttl() int32 {
 	w.t.Helper()
 	if seconds := w.jobSet().Spec.TTLSecondsAfterFinished; seconds != nil {
 		return *seconds
@@ -35,7 +35,7 @@ func TestTTL_JobSetHasOneOnlyOnceItsJobHasEnded(t *testing.T) {
 		"its runtime was deleted":        {gone: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, gang(), runtime.DeepCopy(), trainJob())
+			w := newFixture(t, gang(), runtime.DeepCopy(), trainJob())
 			if w.start(); w.ttl() != -1 {
 				t.Fatalf("the JobSet of a job that runs has a TTL of %d s", w.ttl())
 			}
@@ -66,11 +66,11 @@ func TestTTL_RunningJobSetLosesIt(t *testing.T) {
 	runtime := torch()
 	runtime.Spec.Template.Spec.TTLSecondsAfterFinished = new(int32(60))
 	limited := func(jobSet *jobsetv1alpha2.JobSet) { jobSet.Spec.TTLSecondsAfterFinished = new(int32(60)) }
-	w := newWorld(t, plan.Options{}, runtime, trainJob(), upstreams(t, limited))
+	w := newFixture(t, plan.Options{}, runtime, trainJob(), upstreams(t, limited))
 	if w.settle(); w.ttl() != -1 {
 		t.Errorf("it runs with a TTL of %d s", w.ttl())
 	}
-	w = newWorld(t, plan.Options{}, runtime, trainJob(), upstreams(t, limited))
+	w = newFixture(t, plan.Options{}, runtime, trainJob(), upstreams(t, limited))
 	w.complete(created())
 	if w.settle(); w.ttl() != 60 || slices.Contains(w.writes, "patch JobSet") {
 		t.Errorf("the TTL of one that has completed is %d s after writes %v", w.ttl(), w.writes)
@@ -81,7 +81,7 @@ func TestTTL_RunningJobSetLosesIt(t *testing.T) {
 func TestTTL_UnreadableFrozenRuntime(t *testing.T) {
 	runtime := torch()
 	runtime.Spec.Template.Spec.TTLSecondsAfterFinished = new(int32(60))
-	w := newWorld(t, gang(), runtime, trainJob())
+	w := newFixture(t, gang(), runtime, trainJob())
 	w.start()
 	state := w.state()
 	state.Spec.Runtime.Raw = []byte(`{"kind":"Secret"}`)

@@ -35,7 +35,7 @@ const tooMany = "nvidia.com/gpu: a pod asks for 16, and no node of this cluster 
 // A gang that no node holds gets an Event before its pods are created. Where there will be no other nodes, they are not
 // created until one holds them.
 func TestReconcile_GangThatNoNodeHolds(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(gpus("16")), node("small", "8"))
+	w := newFixture(t, gang(), torch(), trainJob(gpus("16")), node("small", "8"))
 	w.Nodes = nodefit.Nodes{Cache: w.Client, Live: w.Client, Complete: true}
 	for range 3 {
 		if again := w.settle().RequeueAfter; again.Seconds() != 30 || w.jobSet() != nil || w.podGroup() != nil {
@@ -60,7 +60,7 @@ func TestReconcile_GangThatNoNodeHolds(t *testing.T) {
 
 // Where other nodes may be added the pods are created, and the owner gets the Event all the same.
 func TestReconcile_GangThatNoNodeHoldsYet(t *testing.T) {
-	w := newWorld(t, gang(), torch(), trainJob(gpus("16")), node("small", "8"))
+	w := newFixture(t, gang(), torch(), trainJob(gpus("16")), node("small", "8"))
 	w.Nodes = nodefit.Nodes{Cache: w.Client, Live: w.Client}
 	w.start()
 	if w.jobSet() == nil {

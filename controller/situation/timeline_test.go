@@ -18,22 +18,22 @@ import (
 	"github.com/lockstep-project/lockstep/topology/standing"
 )
 
-// story is a job with a new status each minute.
-type story struct {
+// timeline is a job with a new status each minute.
+type timeline struct {
 	known situation.Known
 	lines []string
 }
 
-// newStory begins with a gang of four pods that its owner has not suspended, and that the scheduler has not reported
+// newTimeline begins with a gang of four pods that its owner has not suspended, and that the scheduler has not reported
 // on.
-func newStory() *story {
+func newTimeline() *timeline {
 	jobSet := &jobsetv1alpha2.JobSet{}
 	node := jobsetv1alpha2.ReplicatedJob{Name: "node", Replicas: 1}
 	node.Template.Spec.Parallelism = new(int32(4))
 	node.Template.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("train")}
 	jobSet.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{Name: "dataset-initializer", Replicas: 1}, node}
 	jobSet.Name = "job"
-	return &story{known: situation.Known{
+	return &timeline{known: situation.Known{
 		Job: &trainerv1alpha1.TrainJob{}, JobSet: jobSet,
 		Groups: []schedulingv1beta1.PodGroup{{ObjectMeta: metav1.ObjectMeta{Name: "train"}}},
 		Now:    time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC),
@@ -41,7 +41,7 @@ func newStory() *story {
 }
 
 // tell lets a minute pass, in which something happens, and records the job's status and Events.
-func (s *story) tell(what string, happens func()) {
+func (s *timeline) tell(what string, happens func()) {
 	s.known.Now = s.known.Now.Add(time.Minute)
 	if happens != nil {
 		happens()
@@ -84,20 +84,20 @@ func picture(s *trainerv1alpha1.SchedulingStatus) string {
 }
 
 // says has the scheduler set a condition of the group.
-func (s *story) says(kind string, status metav1.ConditionStatus, reason, message string) {
+func (s *timeline) says(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.known.Groups[0].Status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(s.known.Now),
 	})
 }
 
 // waits has the scheduler report that the gang waits, as package explanation does.
-func (s *story) waits(message string, turn standing.Turn) {
+func (s *timeline) waits(message string, turn standing.Turn) {
 	s.says(standing.Waiting, metav1.ConditionTrue, "NoRoom", message)
 	s.says(standing.Queued, metav1.ConditionTrue, "NoRoom", turn.String())
 	s.says(standing.Placed, metav1.ConditionFalse, "NoRoom", "the gang waits")
 }
 
-func (s *story) placed(domain string) {
+func (s *timeline) placed(domain string) {
 	meta.RemoveStatusCondition(&s.known.Groups[0].Status.Conditions, schedulingv1beta1.DisruptionTarget)
 	s.says(standing.Waiting, metav1.ConditionFalse, "Placed", "the gang has its nodes")
 	s.says(standing.Queued, metav1.ConditionFalse, "Placed", "the gang does not wait")
@@ -109,27 +109,27 @@ func (s *story) placed(domain string) {
 	)
 }
 
-func (s *story) ready(ready int32) {
+func (s *timeline) ready(ready int32) {
 	s.known.JobSet.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{
 		{Name: "dataset-initializer", Succeeded: 1}, {Name: "node", Ready: ready, Active: 1},
 	}
 }
 
-func (s *story) want(t *testing.T, want string) {
+func (s *timeline) want(t *testing.T, want string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), s.lines); diff != "" {
-		t.Errorf("the story (-want +got):\n%s", diff)
+		t.Errorf("the timeline (-want +got):\n%s", diff)
 	}
 }
 
-// initializes has the trainer of the story wait until its data is fetched.
-func (s *story) initializes() {
+// initializes has the trainer of the timeline wait until its data is fetched.
+func (s *timeline) initializes() {
 	s.known.JobSet.Spec.ReplicatedJobs[1].DependsOn = []jobsetv1alpha2.DependsOn{
 		{Name: "dataset-initializer", Status: jobsetv1alpha2.DependencyComplete},
 	}
 }
 
 // pods sets the JobSet's status of its pods.
-func (s *story) pods(statuses ...jobsetv1alpha2.ReplicatedJobStatus) {
+func (s *timeline) pods(statuses ...jobsetv1alpha2.ReplicatedJobStatus) {
 	s.known.JobSet.Status.ReplicatedJobsStatus = statuses
 }
