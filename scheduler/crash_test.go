@@ -39,16 +39,16 @@ var (
 const slowest = 4
 
 // burst is the time that the bindings of a gang may take without disturbance: milliseconds, but not on a busy machine.
-// The time for which the process had no processor does not count: a witness who did not look for longer than stall was
+// The time for which the process had no processor does not count: a check that did not look for longer than stall was
 // stopped.
 const (
 	burst = time.Second
 	stall = 100 * time.Millisecond
 )
 
-// world is an API server that outlives its schedulers, a Job controller, and a witness of each gang's events.
+// fakeCluster is an API server that outlives its schedulers, a Job controller, and checks of each gang's events.
 // Schedulers and the test talk to the server through accesses of their own; it serves one request at a time.
-type world struct {
+type fakeCluster struct {
 	*schedulertest.Cluster
 	grace time.Duration
 	hooks *hooks
@@ -75,10 +75,10 @@ type world struct {
 	faults []string
 }
 
-// newWorld makes the world without a scheduler. The grace is that of GangPermit.
-func newWorld(t *testing.T, nodes []*corev1.Node, grace time.Duration) *world {
+// newFakeCluster makes a cluster without a scheduler. The grace is that of GangPermit.
+func newFakeCluster(t *testing.T, nodes []*corev1.Node, grace time.Duration) *fakeCluster {
 	t.Helper()
-	w := &world{
+	w := &fakeCluster{
 		Cluster: schedulertest.NewUnstartedCluster(t, nodes),
 		grace:   grace, jobs: make(map[string]*job), used: make(map[string]int64),
 	}
@@ -97,7 +97,7 @@ type access struct {
 
 // start starts a scheduler that dies after so many bindings, which is in the middle of a gang's: from that instant on
 // nothing that it writes arrives. A negative number lets it live.
-func (w *world) start(t *testing.T, bindings int) {
+func (w *fakeCluster) start(t *testing.T, bindings int) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
 	t.Cleanup(kill)
@@ -122,14 +122,14 @@ func (w *world) start(t *testing.T, bindings int) {
 	w.StartScheduler(ctx, t, a, config, registry)
 }
 
-func (w *world) locked(f func()) {
+func (w *fakeCluster) locked(f func()) {
 	w.store.Lock()
 	defer w.store.Unlock()
 	f()
 }
 
 // serve is the API server for one access.
-func (w *world) serve(a *access) clienttesting.ReactionFunc {
+func (w *fakeCluster) serve(a *access) clienttesting.ReactionFunc {
 	stored := fakeserver.Reaction(w.Tracker())
 	return func(action clienttesting.Action) (bool, runtime.Object, error) {
 		w.store.Lock()
@@ -167,7 +167,7 @@ func bindingOf(action clienttesting.Action) *corev1.Binding {
 }
 
 // bind is the binding subresource, as the API server has it: it does not look whether the node is there.
-func (w *world) bind(binding *corev1.Binding) error {
+func (w *fakeCluster) bind(binding *corev1.Binding) error {
 	object, err := w.Tracker().Get(podResource, binding.Namespace, binding.Name)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (w *world) bind(binding *corev1.Binding) error {
 		return err
 	}
 	w.RecordBinding(pod.Name, node)
-	if j := w.witnessBound(pod); j != nil && w.binds != nil {
+	if j := w.checkBound(pod); j != nil && w.binds != nil {
 		w.binds(j, pod)
 	}
 	return nil
@@ -199,7 +199,7 @@ func (w *world) bind(binding *corev1.Binding) error {
 
 // byScheduler checks the writes of a scheduler before they are made. A deletion is an eviction: the pod must have been
 // marked.
-func (w *world) byScheduler(action clienttesting.Action) {
+func (w *fakeCluster) byScheduler(action clienttesting.Action) {
 	deletion, ok := action.(clienttesting.DeleteAction)
 	if !ok || action.GetResource() != podResource {
 		return
@@ -218,25 +218,25 @@ func (w *world) byScheduler(action clienttesting.Action) {
 }
 
 // after records the pods that are created and deleted.
-func (w *world) after(action clienttesting.Action) {
+func (w *fakeCluster) after(action clienttesting.Action) {
 	if action.GetResource() != podResource || action.GetSubresource() != "" {
 		return
 	}
 	switch action := action.(type) {
 	case clienttesting.CreateActionImpl:
 		pod, _ := action.GetObject().(*corev1.Pod)
-		w.witnessMade(pod)
+		w.recordMade(pod)
 	case clienttesting.DeleteActionImpl:
-		w.witnessGone(action.GetName())
+		w.recordGone(action.GetName())
 	}
 }
 
-func (w *world) fault(format string, args ...any) {
+func (w *fakeCluster) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
 // until lets the Job controller work until something is so.
-func (w *world) until(t *testing.T, limit time.Duration, what string, so func() bool) {
+func (w *fakeCluster) until(t *testing.T, limit time.Duration, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(slowest * limit); ; time.Sleep(2 * time.Millisecond) {
 		if w.recreate(t); w.goesOn != nil {
@@ -250,11 +250,11 @@ func (w *world) until(t *testing.T, limit time.Duration, what string, so func() 
 		})
 		switch {
 		case len(faults) > 0:
-			t.Fatalf("%s\n%s", strings.Join(faults, "\n"), w.story())
+			t.Fatalf("%s\n%s", strings.Join(faults, "\n"), w.eventLog())
 		case is:
 			return
 		case time.Now().After(end):
-			t.Fatalf("not within %v: %s\n%s", slowest*limit, what, w.story())
+			t.Fatalf("not within %v: %s\n%s", slowest*limit, what, w.eventLog())
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (w *world) until(t *testing.T, limit time.Duration, what string, so func() 
 const settled = 1500 * time.Millisecond
 
 // passes lets time go by.
-func (w *world) passes(t *testing.T, d time.Duration) {
+func (w *fakeCluster) passes(t *testing.T, d time.Duration) {
 	t.Helper()
 	end := time.Now().Add(d)
 	w.until(t, time.Minute, "time passes", func() bool { return time.Now().After(end) })
@@ -366,7 +366,7 @@ func serverTimeout() error {
 }
 
 // cordon closes or opens a node to new pods.
-func (w *world) cordon(t *testing.T, name, closed string) {
+func (w *fakeCluster) cordon(t *testing.T, name, closed string) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%s}}`, closed)
 	if _, err := w.CoreV1().

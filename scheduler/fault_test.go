@@ -22,7 +22,7 @@ func TestGang_NodeVanishesBeforeBinding(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{atTrial, atPermit, atPreBind} {
 		t.Run(point, func(t *testing.T) {
-			w := newWorld(t, schedulertest.Cliques(2, 6), 5*time.Second)
+			w := newFakeCluster(t, schedulertest.Cliques(2, 6), 5*time.Second)
 			var once sync.Once
 			w.hooks = &hooks{}
 			w.hooks.at = func(at string, pod *corev1.Pod, _ string) {
@@ -51,7 +51,7 @@ func TestGang_NodeVanishesBeforeBinding(t *testing.T) {
 // bound until it is complete again; after that the others stay where they are.
 func TestGang_MemberDeletedInEveryPhase(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(t *testing.T, w *world) *job{
+	for name, lose := range map[string]func(t *testing.T, w *fakeCluster) *job{
 		"before the gang is complete":                     loseWhileIncomplete,
 		"while it waits for room":                         loseWhileParked,
 		"while it waits, just before there is room":       loseBeforeRoom,
@@ -65,7 +65,7 @@ func TestGang_MemberDeletedInEveryPhase(t *testing.T) {
 		"right after its binding, the last of them":       loseAfterBinding(6),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, schedulertest.Cliques(1, 6), 5*time.Second)
+			w := newFakeCluster(t, schedulertest.Cliques(1, 6), 5*time.Second)
 			w.hooks = &hooks{at: func(string, *corev1.Pod, string) {}}
 			j := lose(t, w)
 			w.until(t, 20*time.Second, "the gang is whole with its new member", func() bool {
@@ -78,7 +78,7 @@ func TestGang_MemberDeletedInEveryPhase(t *testing.T) {
 	}
 }
 
-func loseWhileIncomplete(t *testing.T, w *world) *job {
+func loseWhileIncomplete(t *testing.T, w *fakeCluster) *job {
 	t.Helper()
 	w.start(t, -1)
 	j := w.submit(t, "g", 6, 1)
@@ -87,7 +87,7 @@ func loseWhileIncomplete(t *testing.T, w *world) *job {
 	return j
 }
 
-func loseWhileParked(t *testing.T, w *world) *job {
+func loseWhileParked(t *testing.T, w *fakeCluster) *job {
 	t.Helper()
 	j, other := parked(t, w)
 	w.lose(t, j, 2)
@@ -97,7 +97,7 @@ func loseWhileParked(t *testing.T, w *world) *job {
 	return j
 }
 
-func loseBeforeRoom(t *testing.T, w *world) *job {
+func loseBeforeRoom(t *testing.T, w *fakeCluster) *job {
 	t.Helper()
 	j, other := parked(t, w)
 	w.lose(t, j, 2)
@@ -106,7 +106,7 @@ func loseBeforeRoom(t *testing.T, w *world) *job {
 }
 
 // parked makes a gang that waits until another one, which has taken all nodes, ends.
-func parked(t *testing.T, w *world) (waits, runs *job) {
+func parked(t *testing.T, w *fakeCluster) (waits, runs *job) {
 	t.Helper()
 	w.start(t, -1)
 	runs = w.submit(t, "runs", 6, 0)
@@ -118,8 +118,8 @@ func parked(t *testing.T, w *world) (waits, runs *job) {
 }
 
 // loseAt deletes a rank when the last one arrives at a point, so that the others are there or past it.
-func loseAt(point string, rank int) func(*testing.T, *world) *job {
-	return func(t *testing.T, w *world) *job {
+func loseAt(point string, rank int) func(*testing.T, *fakeCluster) *job {
+	return func(t *testing.T, w *fakeCluster) *job {
 		t.Helper()
 		var once sync.Once
 		var j *job
@@ -136,8 +136,8 @@ func loseAt(point string, rank int) func(*testing.T, *world) *job {
 }
 
 // loseAfterBinding deletes the pod that is bound as the n-th, before any other action.
-func loseAfterBinding(n int) func(*testing.T, *world) *job {
-	return func(t *testing.T, w *world) *job {
+func loseAfterBinding(n int) func(*testing.T, *fakeCluster) *job {
+	return func(t *testing.T, w *fakeCluster) *job {
 		t.Helper()
 		w.start(t, -1)
 		j := w.submit(t, "g", 6, 1)
@@ -164,7 +164,7 @@ func TestRestart_SchedulerDiesWhileBinding(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 3))
-			w := newWorld(t, schedulertest.Cliques(8, 12), 3*time.Second)
+			w := newFakeCluster(t, schedulertest.Cliques(8, 12), 3*time.Second)
 			d := newDay(w, random, 30)
 			for left := kills; ; left-- {
 				if left == 0 {
@@ -181,7 +181,7 @@ func TestRestart_SchedulerDiesWhileBinding(t *testing.T) {
 
 // day is a run of gangs that arrive, run and end, on a fleet that holds about half of them.
 type day struct {
-	*world
+	*fakeCluster
 	begin   time.Time
 	coming  []arrival
 	running map[*job]time.Duration
@@ -193,8 +193,8 @@ type arrival struct {
 	size     int
 }
 
-func newDay(w *world, random *rand.Rand, gangs int) *day {
-	d := &day{world: w, begin: time.Now(), running: make(map[*job]time.Duration)}
+func newDay(w *fakeCluster, random *rand.Rand, gangs int) *day {
+	d := &day{fakeCluster: w, begin: time.Now(), running: make(map[*job]time.Duration)}
 	for i := range gangs {
 		a := arrival{
 			at: time.Duration(i) * 50 * time.Millisecond, size: 2 + random.IntN(11),
@@ -245,7 +245,7 @@ func TestRestart_TornGangIsCompletedFirst(t *testing.T) {
 	}
 	for i := range times {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			w := newWorld(t, schedulertest.Cliques(1, 6), 3*time.Second)
+			w := newFakeCluster(t, schedulertest.Cliques(1, 6), 3*time.Second)
 			w.start(t, 3)
 			torn := w.submit(t, "torn", 6, 0)
 			w.until(t, 10*time.Second, "the scheduler dies", func() bool { return w.current.dead })
@@ -261,7 +261,7 @@ func TestRestart_TornGangIsCompletedFirst(t *testing.T) {
 // Ten bindings of a member time out. It retains its node meanwhile, whatever other pods need it.
 func TestBind_TimeoutIsRetriedOnTheSameNode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, schedulertest.Cliques(1, 6), time.Minute)
+	w := newFakeCluster(t, schedulertest.Cliques(1, 6), time.Minute)
 	w.hooks = &hooks{at: func(string, *corev1.Pod, string) {}}
 	w.hit = time.Now() // one second is not enough for ten tries
 	failed, asked := 0, map[string]bool{}
@@ -294,7 +294,7 @@ func TestBind_TimeoutIsRetriedOnTheSameNode(t *testing.T) {
 // A binding fails for ever. After the grace the members that are bound are marked and evicted; the gang starts whole
 // when the failure is over.
 func TestBind_PermanentFailureEvictsGang(t *testing.T) {
-	w := newWorld(t, schedulertest.Cliques(1, 6), 2*time.Second)
+	w := newFakeCluster(t, schedulertest.Cliques(1, 6), 2*time.Second)
 	broken, since := true, time.Time{}
 	w.refuses = func(pod *corev1.Pod, _ string) error {
 		if since.IsZero() { // the grace counts from the first binding of the gang
@@ -328,20 +328,20 @@ func TestBind_PermanentFailureEvictsGang(t *testing.T) {
 // that decision is left to its job.
 func TestGang_RunningGangIsNotEvicted(t *testing.T) {
 	t.Parallel()
-	for name, harm := range map[string]func(t *testing.T, w *world, node string) (undo func()){
-		"the new member cannot be placed": func(t *testing.T, w *world, node string) func() {
+	for name, harm := range map[string]func(t *testing.T, w *fakeCluster, node string) (undo func()){
+		"the new member cannot be placed": func(t *testing.T, w *fakeCluster, node string) func() {
 			t.Helper()
 			w.cordon(t, node, "true")
 			return func() { w.cordon(t, node, "false") }
 		},
-		"the new member cannot be bound": func(t *testing.T, w *world, _ string) func() {
+		"the new member cannot be bound": func(t *testing.T, w *fakeCluster, _ string) func() {
 			t.Helper()
 			w.locked(func() { w.refuses = func(*corev1.Pod, string) error { return serverTimeout() } })
 			return func() { w.locked(func() { w.refuses = nil }) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, schedulertest.Cliques(1, 6), time.Second)
+			w := newFakeCluster(t, schedulertest.Cliques(1, 6), time.Second)
 			w.start(t, -1)
 			j := w.submit(t, "g", 6, 0)
 			w.until(t, 10*time.Second, "the gang is whole", j.isWhole)
@@ -361,7 +361,7 @@ func TestGang_RunningGangIsNotEvicted(t *testing.T) {
 // A gang that had the room is deleted before it is bound. The gang that waits for that room gets it at once.
 func TestGang_DeletedGangFreesItsRoom(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, schedulertest.Cliques(1, 6), time.Minute)
+	w := newFakeCluster(t, schedulertest.Cliques(1, 6), time.Minute)
 	var once sync.Once
 	here, deleted := make(chan struct{}), make(chan struct{})
 	w.hooks = &hooks{at: func(point string, pod *corev1.Pod, _ string) {

@@ -27,17 +27,17 @@ var provisioning = schema.GroupVersionResource{
 	Resource: "provisioningrequests",
 }
 
-// world is a cluster of fakes in which a Requester runs.
-type world struct {
+// fakeCluster is a cluster of fakes in which a Requester runs.
+type fakeCluster struct {
 	t       *testing.T
 	client  *fake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
 	clock   *testingclock.FakeClock
 }
 
-func newWorld(t *testing.T) *world {
+func newFakeCluster(t *testing.T) *fakeCluster {
 	t.Helper()
-	w := &world{t: t, client: fake.NewClientset(), clock: testingclock.NewFakeClock(time.Unix(0, 0))}
+	w := &fakeCluster{t: t, client: fake.NewClientset(), clock: testingclock.NewFakeClock(time.Unix(0, 0))}
 	w.client.Resources = []*metav1.APIResourceList{{
 		GroupVersion: "autoscaling.x-k8s.io/v1", APIResources: []metav1.APIResource{{Name: provisioning.Resource}},
 	}}
@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // requests returns the ProvisioningRequests that are there.
-func (w *world) requests() []unstructured.Unstructured {
+func (w *fakeCluster) requests() []unstructured.Unstructured {
 	w.t.Helper()
 	list, err := w.dynamic.Resource(provisioning).Namespace("team").List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *world) requests() []unstructured.Unstructured {
 }
 
 // until moves the clock until there are as many requests, with as many members in all.
-func (w *world) until(requests, members int) {
+func (w *fakeCluster) until(requests, members int) {
 	w.t.Helper()
 	for range 2000 {
 		sum := 0
@@ -91,7 +91,7 @@ func (w *world) until(requests, members int) {
 	w.t.Fatalf("there are %d requests, want %d for %d members", len(w.requests()), requests, members)
 }
 
-func (w *world) templates() int {
+func (w *fakeCluster) templates() int {
 	w.t.Helper()
 	list, err := w.client.CoreV1().PodTemplates("team").List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *world) templates() int {
 	return len(list.Items)
 }
 
-func (w *world) create(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
+func (w *fakeCluster) create(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
 	w.t.Helper()
 	if _, err := w.client.SchedulingV1beta1().
 		PodGroups("team").
@@ -118,7 +118,7 @@ func (w *world) create(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) {
 // A gang that waits has one request with its templates, owned by its PodGroup; it is deleted with the wait, and created
 // again if a user deletes it.
 func TestRequester(t *testing.T) {
-	w := newWorld(t)
+	w := newFakeCluster(t)
 	group := groupOf(3)
 	w.create(group, podsOf(1, 4, 4))
 	w.until(1, 3)
@@ -167,7 +167,7 @@ func TestRequester(t *testing.T) {
 	t.Errorf("%d templates are left", w.templates())
 }
 
-func (w *world) update(group *schedulingv1beta1.PodGroup) {
+func (w *fakeCluster) update(group *schedulingv1beta1.PodGroup) {
 	w.t.Helper()
 	if _, err := w.client.SchedulingV1beta1().PodGroups("team").
 		Update(w.t.Context(), group.DeepCopy(), metav1.UpdateOptions{}); err != nil {
@@ -177,7 +177,7 @@ func (w *world) update(group *schedulingv1beta1.PodGroup) {
 
 // A gang that waits for a moment only, as for victims that leave, requests nothing.
 func TestRequester_ShortWait(t *testing.T) {
-	w := newWorld(t)
+	w := newFakeCluster(t)
 	group := groupOf(2)
 	w.create(group, podsOf(4, 4))
 	for range 5 {

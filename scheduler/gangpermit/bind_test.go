@@ -31,7 +31,9 @@ func (b *binder) Bind(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk
 	return nil
 }
 
-func (w *world) newBinder(context.Context, fwk.Handle) (fwk.BindPlugin, error) { return &w.binder, nil }
+func (w *fakeCluster) newBinder(context.Context, fwk.Handle) (fwk.BindPlugin, error) {
+	return &w.binder, nil
+}
 
 // A member whose binding fails retains its node and is bound when that works again, within the grace.
 func TestGangPermit_BindRetriesWithinGrace(t *testing.T) {
@@ -52,7 +54,7 @@ func TestGangPermit_BindRetriesWithinGrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, plugin := newWorld(t, 3)
+				w, plugin := newFakeCluster(t, 3)
 				w.binder = binder{fails: test.fails, err: test.err}
 				began := time.Now()
 				status := plugin.Bind(t.Context(), cycle{}, member(0), "node")
@@ -71,7 +73,7 @@ func TestGangPermit_BindRetriesWithinGrace(t *testing.T) {
 }
 
 func TestGangPermit_BindSkipsOtherPods(t *testing.T) {
-	w, plugin := newWorld(t, 3)
+	w, plugin := newFakeCluster(t, 3)
 	if status := plugin.Bind(t.Context(), cycle{}, &corev1.Pod{}, "node"); !status.IsSkip() || w.binder.asked > 0 {
 		t.Errorf("a pod in no gang: %v, asked %d times", status, w.binder.asked)
 	}

@@ -25,7 +25,7 @@ func TestGangPermit_StandstillAtPermit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, plugin := newWorld(t, 4)
+				w, plugin := newFakeCluster(t, 4)
 				w.annotations = map[string]string{topology.AnnotationStartPatience: test.own}
 				for i := range 3 { // each of them arrives late, but not too late
 					w.permit(t, plugin, i)
@@ -49,7 +49,7 @@ func TestGangPermit_StandstillAtPermit(t *testing.T) {
 
 // A device that takes five minutes holds its gang up for five minutes, and ends no start.
 func TestGangPermit_SlowPreparation(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, _ *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		codes := prebind(t.Context(), plugin, 0, 1)
 		time.Sleep(10 * time.Minute)
@@ -62,7 +62,7 @@ func TestGangPermit_SlowPreparation(t *testing.T) {
 // A member whose binding is refused is tried for as long as the others of its gang get nodes.
 func TestGangPermit_BindingsOfOthersAreProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, plugin := newWorld(t, 3)
+		w, plugin := newFakeCluster(t, 3)
 		w.binder = binder{fails: 1 << 30, err: apierrors.NewTooManyRequests("busy", 1)}
 		codes := make(chan fwk.Code, 1)
 		go func() { codes <- plugin.Bind(t.Context(), cycle{}, member(0), "node").Code() }()
@@ -96,7 +96,7 @@ func TestGangPermit_LostAnswer(t *testing.T) {
 		"on another node": {"elsewhere", fwk.Error},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, plugin := newWorld(t, 3)
+			w, plugin := newFakeCluster(t, 3)
 			pod := member(0)
 			pod.Spec.NodeName = test.at
 			if err := w.client.Tracker().Add(pod); err != nil {

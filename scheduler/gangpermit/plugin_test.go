@@ -24,8 +24,8 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/timing"
 )
 
-// world is the scheduler as the plugin sees it, for one gang.
-type world struct {
+// fakeCluster is the scheduler as the plugin sees it, for one gang.
+type fakeCluster struct {
 	fwk.Handle
 	client      *fake.Clientset
 	minCount    int32
@@ -38,8 +38,8 @@ type world struct {
 	factory     informers.SharedInformerFactory
 }
 
-func (w *world) ProfileName() string             { return "lockstep-scheduler" }
-func (w *world) ClientSet() kubernetes.Interface { return w.client }
+func (w *fakeCluster) ProfileName() string             { return "lockstep-scheduler" }
+func (w *fakeCluster) ClientSet() kubernetes.Interface { return w.client }
 
 type waiting struct {
 	fwk.WaitingPod
@@ -54,10 +54,10 @@ func (w *waiting) Reject(string, string) bool {
 	return w.rejected.Load()
 }
 
-func (w *world) PodGroupManager() fwk.PodGroupManager                   { return manager{w} }
-func (w *world) SharedInformerFactory() informers.SharedInformerFactory { return w.factory }
+func (w *fakeCluster) PodGroupManager() fwk.PodGroupManager                   { return manager{w} }
+func (w *fakeCluster) SharedInformerFactory() informers.SharedInformerFactory { return w.factory }
 
-func (w *world) GetWaitingPod(uid types.UID) fwk.WaitingPod {
+func (w *fakeCluster) GetWaitingPod(uid types.UID) fwk.WaitingPod {
 	w.permitted.Lock()
 	defer w.permitted.Unlock()
 	if pod, ok := w.waiting[uid]; ok {
@@ -66,7 +66,7 @@ func (w *world) GetWaitingPod(uid types.UID) fwk.WaitingPod {
 	return nil
 }
 
-type manager struct{ *world }
+type manager struct{ *fakeCluster }
 
 func (m manager) PodGroups() fwk.PodGroupLister                             { return groups(m) }
 func (m manager) PodGroupStates() fwk.PodGroupStateLister                   { return states(m) }
@@ -80,7 +80,7 @@ func (m manager) GetRootKeyForGroup(key fwk.EntityKey) (fwk.EntityKey, bool, err
 	return key, true, nil
 }
 
-type groups struct{ *world }
+type groups struct{ *fakeCluster }
 
 func (g groups) Get(namespace, name string) (*schedulingv1beta1.PodGroup, error) {
 	return &schedulingv1beta1.PodGroup{
@@ -91,13 +91,15 @@ func (g groups) Get(namespace, name string) (*schedulingv1beta1.PodGroup, error)
 	}, nil
 }
 
-type states struct{ *world }
+type states struct{ *fakeCluster }
 
-func (s states) Get(string, string) (fwk.PodGroupState, error) { return state{world: s.world}, nil }
+func (s states) Get(string, string) (fwk.PodGroupState, error) {
+	return state{fakeCluster: s.fakeCluster}, nil
+}
 
 type state struct {
 	fwk.PodGroupState
-	*world
+	*fakeCluster
 }
 
 func (s state) AllPods() sets.Set[types.UID]      { return s.all.Clone() }
@@ -112,9 +114,9 @@ type cycle struct {
 
 func (c cycle) IsPodGroupSchedulingCycle() bool { return c.group }
 
-func newWorld(t *testing.T, minCount int32, bound ...int) (*world, *gangpermit.GangPermit) {
+func newFakeCluster(t *testing.T, minCount int32, bound ...int) (*fakeCluster, *gangpermit.GangPermit) {
 	t.Helper()
-	w := &world{
+	w := &fakeCluster{
 		minCount: minCount,
 		all:      sets.New[types.UID](),
 		assigned: sets.New[types.UID](),
@@ -153,14 +155,14 @@ func member(i int) *corev1.Pod {
 }
 
 // submit runs one cycle's Permit for the members and returns the codes; a member that must wait, waits.
-func (w *world) submit(t *testing.T, plugin *gangpermit.GangPermit, members ...int) []fwk.Code {
+func (w *fakeCluster) submit(t *testing.T, plugin *gangpermit.GangPermit, members ...int) []fwk.Code {
 	t.Helper()
 	plugin.Reserve(t.Context(), cycle{group: true}, member(members[0]), "node")
 	plugin.Unreserve(t.Context(), cycle{group: true}, member(members[0]), "node")
 	return w.permit(t, plugin, members...)
 }
 
-func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...int) []fwk.Code {
+func (w *fakeCluster) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...int) []fwk.Code {
 	t.Helper()
 	var codes []fwk.Code
 	for _, i := range members {
@@ -179,7 +181,7 @@ func (w *world) permit(t *testing.T, plugin *gangpermit.GangPermit, members ...i
 }
 
 // end runs the binding goroutine of a waiting pod to its end once the pod is rejected.
-func (w *world) end(t *testing.T, plugin *gangpermit.GangPermit, i int) {
+func (w *fakeCluster) end(t *testing.T, plugin *gangpermit.GangPermit, i int) {
 	t.Helper()
 	w.permitted.Lock()
 	delete(w.waiting, member(i).UID)
@@ -221,7 +223,7 @@ func TestGangPermit_MembersStartTogether(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w, plugin := newWorld(t, test.minCount, test.bound...)
+			w, plugin := newFakeCluster(t, test.minCount, test.bound...)
 			got := w.submit(t, plugin, test.members...)
 			if !slices.Equal(got, test.want) {
 				t.Fatalf("codes are %v, want %v", got, test.want)
@@ -237,14 +239,14 @@ func TestGangPermit_MembersStartTogether(t *testing.T) {
 }
 
 func TestGangPermit_OtherPodsDoNotWait(t *testing.T) {
-	_, plugin := newWorld(t, 3)
+	_, plugin := newFakeCluster(t, 3)
 	if status, _ := plugin.Permit(t.Context(), cycle{}, &corev1.Pod{}, "node"); !status.IsSuccess() {
 		t.Errorf("status is %v", status)
 	}
 }
 
 func TestGangPermit_LostMemberRejectsGang(t *testing.T) {
-	w, plugin := newWorld(t, 4)
+	w, plugin := newFakeCluster(t, 4)
 	w.submit(t, plugin, 0, 1)
 	w.end(t, plugin, 2) // its Reserve failed: it never reached Permit
 	for uid, pod := range w.waiting {
@@ -269,7 +271,7 @@ func TestGangPermit_LostMemberRejectsGang(t *testing.T) {
 
 // A member may be lost before any other has arrived at the barrier: the others must not wait for it.
 func TestGangPermit_LossBeforePermitRejectsGang(t *testing.T) {
-	w, plugin := newWorld(t, 3)
+	w, plugin := newFakeCluster(t, 3)
 	plugin.Unreserve(t.Context(), cycle{}, member(0), "node")
 	want := []fwk.Code{fwk.Unschedulable, fwk.Unschedulable}
 	if got := w.permit(t, plugin, 1, 2); !slices.Equal(got, want) {
@@ -278,7 +280,7 @@ func TestGangPermit_LossBeforePermitRejectsGang(t *testing.T) {
 }
 
 func TestGangPermit_TimeoutRejectsGang(t *testing.T) {
-	w, plugin := newWorld(t, 3)
+	w, plugin := newFakeCluster(t, 3)
 	w.submit(t, plugin, 0, 1)
 	w.end(t, plugin, 0) // the framework rejected it and forgot that it waited
 	if !w.waiting[member(1).UID].rejected.Load() {
@@ -291,7 +293,7 @@ func TestGangPermit_TimeoutRejectsGang(t *testing.T) {
 }
 
 func TestGangPermit_RejectedWaiterRejectsGang(t *testing.T) {
-	w, plugin := newWorld(t, 3)
+	w, plugin := newFakeCluster(t, 3)
 	w.submit(t, plugin, 0, 1)
 	delete(w.waiting, member(0).UID) // rejected; its Unreserve is on the way
 	if got := w.permit(t, plugin, 2); !slices.Equal(got, []fwk.Code{fwk.Unschedulable}) {
@@ -303,7 +305,7 @@ func TestGangPermit_RejectedWaiterRejectsGang(t *testing.T) {
 }
 
 func TestGangPermit_AllowedMembersCountUntilDeleted(t *testing.T) {
-	w, plugin := newWorld(t, 2)
+	w, plugin := newFakeCluster(t, 2)
 	w.submit(t, plugin, 0, 1) // both go; their bindings are not confirmed yet
 	if got := w.submit(t, plugin, 2); !slices.Equal(got, []fwk.Code{fwk.Success}) {
 		t.Errorf("a late member: %v", got)
@@ -326,7 +328,7 @@ func TestGangPermit_FailedEvictionCountsMember(t *testing.T) {
 		"it stays":  {true, []fwk.Code{fwk.Wait, fwk.Success}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, plugin := newWorld(t, 3, 0)
+			w, plugin := newFakeCluster(t, 3, 0)
 			gangpermit.Abandon(plugin, gang, []*corev1.Pod{member(0)})
 			if test.spared {
 				gangpermit.Spare(plugin, gang, []*corev1.Pod{member(0)})

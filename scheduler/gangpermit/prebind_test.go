@@ -30,18 +30,18 @@ func expect(t *testing.T, told <-chan fwk.Code, n int, want fwk.Code) {
 	}
 }
 
-// bubble runs a test in a world of three members that were let go together, with a clock of its own.
-func bubble(t *testing.T, test func(t *testing.T, w *world, plugin *gangpermit.GangPermit)) {
+// bubble runs a test in a cluster of three members that were let go together, with a clock of its own.
+func bubble(t *testing.T, test func(t *testing.T, w *fakeCluster, plugin *gangpermit.GangPermit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w, plugin := newWorld(t, 3)
+		w, plugin := newFakeCluster(t, 3)
 		w.submit(t, plugin, 0, 1, 2)
 		test(t, w, plugin)
 	})
 }
 
 func TestGangPermit_PreBindWaitsForAllMembers(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, _ *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		told := prebind(t.Context(), plugin, 0, 1)
 		synctest.Wait()
@@ -58,7 +58,7 @@ func TestGangPermit_PreBindWaitsForAllMembers(t *testing.T) {
 }
 
 func TestGangPermit_PreBindRejectsAfterLoss(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, w *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		told := prebind(t.Context(), plugin, 0)
 		synctest.Wait()
@@ -77,7 +77,7 @@ func TestGangPermit_PreBindRejectsAfterLoss(t *testing.T) {
 // Two members more than the gang needs pass Permit, and wait for those that it needs: one is lost meanwhile, which
 // concerns no other.
 func TestGangPermit_PreBindHoldsSurplusMembers(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, w *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		w.submit(t, plugin, 3, 4, 5)
 		surplus := prebind(t.Context(), plugin, 3)
@@ -94,7 +94,7 @@ func TestGangPermit_PreBindHoldsSurplusMembers(t *testing.T) {
 		expect(t, surplus, 1, fwk.Success)
 		expect(t, nowhere, 1, fwk.Unschedulable)
 	})
-	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, w *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		w.submit(t, plugin, 3)
 		surplus := prebind(t.Context(), plugin, 3)
@@ -105,11 +105,11 @@ func TestGangPermit_PreBindHoldsSurplusMembers(t *testing.T) {
 }
 
 func TestGangPermit_PreBindEndsAfterGrace(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, _ *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		expect(t, prebind(t.Context(), plugin, 0, 1), 2, fwk.Unschedulable) // after the grace
 	})
-	bubble(t, func(t *testing.T, _ *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, _ *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		told := prebind(ctx, plugin, 0, 1)
@@ -121,7 +121,7 @@ func TestGangPermit_PreBindEndsAfterGrace(t *testing.T) {
 
 // A surplus member whose volume takes minutes does not count for the next start of its gang when its own has failed.
 func TestGangPermit_FollowerOfAFailedStartDoesNotCount(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world, plugin *gangpermit.GangPermit) {
+	bubble(t, func(t *testing.T, w *fakeCluster, plugin *gangpermit.GangPermit) {
 		t.Helper()
 		w.submit(t, plugin, 3) // follows the start of 0, 1 and 2
 		for i := range 3 {     // the volume of 1 fails: all return

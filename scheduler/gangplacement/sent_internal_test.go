@@ -25,7 +25,7 @@ func refusedAt(node, reason string) *corev1.Pod {
 	}
 }
 
-// oneGroup is a world with one PodGroup.
+// oneGroup is a cluster with one PodGroup.
 type oneGroup struct{ fwk.PodGroupManager }
 
 func (g oneGroup) PodGroups() fwk.PodGroupLister { return g }

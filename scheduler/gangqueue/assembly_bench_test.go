@@ -17,13 +17,13 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/schedulertest"
 )
 
-// witness notes when the scheduler first asks for the plan of a gang, and the number of its members.
-type witness struct {
+// planSpy notes when the scheduler first asks for the plan of a gang, and the number of its members.
+type planSpy struct {
 	*gangplacement.GangPlacement
 	asked chan int
 }
 
-func (w *witness) GeneratePlacements(
+func (w *planSpy) GeneratePlacements(
 	_ context.Context, _ fwk.PodGroupCycleState, info fwk.PodGroupInfo, _ *fwk.Placement,
 ) (*fwk.GeneratePlacementsResult, *fwk.Status) {
 	select {
@@ -55,7 +55,7 @@ func BenchmarkAssembly(b *testing.B) {
 // assemble returns the time until the gang was evaluated, and until its last member was created.
 func assemble(b *testing.B, size int) (took, created time.Duration) {
 	b.Helper()
-	w := &witness{asked: make(chan int, 1)}
+	w := &planSpy{asked: make(chan int, 1)}
 	plugins := schedulertest.Registry(clock.RealClock{})
 	factory := plugins[gangplacement.Name]
 	plugins[gangplacement.Name] = func(ctx context.Context, o runtime.Object, h fwk.Handle) (fwk.Plugin, error) {

@@ -39,17 +39,17 @@ func reader() *dialects.Reader {
 	return dialects.NewReader(table, []string{"lockstep-scheduler"}, nil)
 }
 
-// world is a cluster of fakes in which a Grouper runs.
-type world struct {
+// fakeCluster is a cluster of fakes in which a Grouper runs.
+type fakeCluster struct {
 	t        *testing.T
 	client   *fake.Clientset
 	objects  *dynamicfake.FakeDynamicClient
 	recorder *events.FakeRecorder
 }
 
-func newWorld(t *testing.T, served ...string) *world {
+func newFakeCluster(t *testing.T, served ...string) *fakeCluster {
 	t.Helper()
-	w := &world{t: t, client: fake.NewClientset(), recorder: events.NewFakeRecorder(100)}
+	w := &fakeCluster{t: t, client: fake.NewClientset(), recorder: events.NewFakeRecorder(100)}
 	for _, resource := range served {
 		for _, version := range []schema.GroupVersion{foreign.GroupVersion(), natives.GroupVersion()} {
 			w.client.Resources = append(w.client.Resources, &metav1.APIResourceList{
@@ -78,7 +78,7 @@ func newWorld(t *testing.T, served ...string) *world {
 }
 
 // pod creates a pod of ours with labels and annotations, as the scheduler's client would read it.
-func (w *world) pod(name string, labels, annotations map[string]string) {
+func (w *fakeCluster) pod(name string, labels, annotations map[string]string) {
 	w.t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Labels: labels, Annotations: annotations},
@@ -91,7 +91,7 @@ func (w *world) pod(name string, labels, annotations map[string]string) {
 }
 
 // group sets the minimum of a PodGroup of scheduler-plugins.
-func (w *world) group(name string, minimum int64, annotations map[string]any) {
+func (w *fakeCluster) group(name string, minimum int64, annotations map[string]any) {
 	w.t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": foreign.GroupVersion().String(), "kind": "PodGroup",
@@ -108,7 +108,7 @@ func (w *world) group(name string, minimum int64, annotations map[string]any) {
 }
 
 // until waits until a PodGroup is as a function says; nil for one that is not there.
-func (w *world) until(name, what string, is func(*schedulingv1beta1.PodGroup) bool) {
+func (w *fakeCluster) until(name, what string, is func(*schedulingv1beta1.PodGroup) bool) {
 	w.t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		group, err := w.client.SchedulingV1beta1().PodGroups("team").Get(w.t.Context(), name, metav1.GetOptions{})
@@ -136,7 +136,7 @@ func minimum(of int32) func(*schedulingv1beta1.PodGroup) bool {
 // The PodGroup of a mark follows the object behind it, and is owned by it.
 func TestGrouper_FollowsTheObject(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, foreign.Resource)
+	w := newFakeCluster(t, foreign.Resource)
 	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, nil)
 	time.Sleep(50 * time.Millisecond)
 	w.until(
@@ -189,7 +189,7 @@ func TestGrouper_FollowsTheObject(t *testing.T) {
 
 // A trial of a sweep may be any marked gang: the label of its pods is its PodGroup's.
 func TestGrouper_KeepsTheSweep(t *testing.T) {
-	w := newWorld(t, foreign.Resource)
+	w := newFakeCluster(t, foreign.Resource)
 	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g", topology.LabelSweep: "lr"},
 		map[string]string{topology.AnnotationSweepParallelism: "4"})
 	w.group("g", 1, nil)
@@ -201,7 +201,7 @@ func TestGrouper_KeepsTheSweep(t *testing.T) {
 
 // A gang that pods describe has a PodGroup as long as it has a pod.
 func TestGrouper_DeletesWithTheLastPod(t *testing.T) {
-	w := newWorld(t)
+	w := newFakeCluster(t)
 	for rank := range 2 {
 		w.pod(fmt.Sprintf("p-%d", rank), map[string]string{"kueue.x-k8s.io/pod-group-name": "sky"},
 			map[string]string{"kueue.x-k8s.io/pod-group-total-count": "2"})
@@ -224,7 +224,7 @@ func TestGrouper_DeletesWithTheLastPod(t *testing.T) {
 // A mark that cannot be read is reported on the pod, and does not delay another gang's PodGroup.
 func TestGrouper_SaysWhatItCannotRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFakeCluster(t)
 	w.pod("a", map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, nil)
 	w.pod(
 		"b",
@@ -254,7 +254,7 @@ func TestGrouper_SaysWhatItCannotRead(t *testing.T) {
 // worker's requests are everybody's.
 func TestGrouper_AsksOnceForAnUnservedKind(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFakeCluster(t)
 	for i := range 50 {
 		w.pod(fmt.Sprint("p", i), map[string]string{"scheduling.x-k8s.io/pod-group": fmt.Sprint("g", i)}, nil)
 	}
@@ -277,7 +277,7 @@ func TestGrouper_AsksOnceForAnUnservedKind(t *testing.T) {
 
 // Pods of other schedulers, and pods that name their group themselves, are left alone.
 func TestGrouper_LeavesOthersAlone(t *testing.T) {
-	w := newWorld(t)
+	w := newFakeCluster(t)
 	mark := map[string]string{"kueue.x-k8s.io/pod-group-name": "theirs"}
 	size := map[string]string{"kueue.x-k8s.io/pod-group-total-count": "1"}
 	theirs := &corev1.Pod{
@@ -298,7 +298,7 @@ func TestGrouper_LeavesOthersAlone(t *testing.T) {
 
 // A PodGroup whose last pod ended while no scheduler ran is deleted at the next start, and one that a user made is not.
 func TestGrouper_DeletesWhatWasLeft(t *testing.T) {
-	w := newWorld(t)
+	w := newFakeCluster(t)
 	for name, annotations := range map[string]map[string]string{
 		"kueue.left": {dialects.AnnotationDialect: "kueue"}, "own": nil,
 	} {
@@ -318,7 +318,7 @@ func TestGrouper_DeletesWhatWasLeft(t *testing.T) {
 // A native group of an API that does not store gangs has a PodGroup of its own name in the API that does; one that a
 // user made there is not touched.
 func TestGrouper_CopiesNativeGroups(t *testing.T) {
-	w := newWorld(t, natives.Resource)
+	w := newFakeCluster(t, natives.Resource)
 	for _, name := range []string{"g", "own"} {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": natives.GroupVersion().String(), "kind": "PodGroup",

@@ -15,7 +15,7 @@ import (
 )
 
 // becomes changes the node and the phase of a pod.
-func (w *world) becomes(name, node string, phase corev1.PodPhase) {
+func (w *fakeCluster) becomes(name, node string, phase corev1.PodPhase) {
 	w.t.Helper()
 	pod, err := w.client.CoreV1().Pods("team").Get(w.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -29,7 +29,7 @@ func (w *world) becomes(name, node string, phase corev1.PodPhase) {
 }
 
 // untilStatus waits until the status of a PodGroup of scheduler-plugins says something.
-func (w *world) untilStatus(name, phase string, running int64) {
+func (w *fakeCluster) untilStatus(name, phase string, running int64) {
 	w.t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		object, err := w.objects.Resource(foreign).Namespace("team").Get(w.t.Context(), name, metav1.GetOptions{})
@@ -48,7 +48,7 @@ func (w *world) untilStatus(name, phase string, running int64) {
 }
 
 // patches returns the patches of objects so far.
-func (w *world) patches() []string {
+func (w *fakeCluster) patches() []string {
 	var found []string
 	for _, action := range w.objects.Actions() {
 		if patch, ok := action.(clienttesting.PatchAction); ok {
@@ -61,7 +61,7 @@ func (w *world) patches() []string {
 // The status of a foreign PodGroup follows the members, and is written when it changes only.
 func TestGrouper_WritesTheForeignStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, foreign.Resource)
+	w := newFakeCluster(t, foreign.Resource)
 	w.group("g", 2, nil)
 	for _, name := range []string{"a", "b"} {
 		w.pod(name, map[string]string{"scheduling.x-k8s.io/pod-group": "g"}, nil)
@@ -102,7 +102,7 @@ func TestGrouper_WritesTheForeignStatus(t *testing.T) {
 // A status that something else has written stays that one's.
 func TestGrouper_LeavesTheStatusOfOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, foreign.Resource)
+	w := newFakeCluster(t, foreign.Resource)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": foreign.GroupVersion().String(), "kind": "PodGroup",
 		"metadata": map[string]any{"namespace": "team", "name": "g", "uid": "u"},

@@ -19,16 +19,16 @@ import (
 	"github.com/lockstep-project/lockstep/scheduler/podgroups"
 )
 
-// world is a cluster with a keeper of its groups.
-type world struct {
+// fakeCluster is a cluster with a keeper of its groups.
+type fakeCluster struct {
 	t      *testing.T
 	client *fake.Clientset
 	leads  atomic.Bool
 }
 
-func newWorld(t *testing.T, api gangapi.API, leads bool, objects ...runtime.Object) *world {
+func newFakeCluster(t *testing.T, api gangapi.API, leads bool, objects ...runtime.Object) *fakeCluster {
 	t.Helper()
-	w := &world{t: t, client: fake.NewClientset(objects...)}
+	w := &fakeCluster{t: t, client: fake.NewClientset(objects...)}
 	w.leads.Store(leads)
 	factory := informers.NewSharedInformerFactory(w.client, 0)
 	keeper, err := podgroups.New(w.client, factory, api, w.leads.Load)
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, api gangapi.API, leads bool, objects ...runtime.Obje
 	return w
 }
 
-func (w *world) group() *schedulingv1beta1.PodGroup {
+func (w *fakeCluster) group() *schedulingv1beta1.PodGroup {
 	w.t.Helper()
 	group, err := w.client.SchedulingV1beta1().PodGroups("team-a").Get(w.t.Context(), "gang", metav1.GetOptions{})
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *world) group() *schedulingv1beta1.PodGroup {
 }
 
 // becomes waits until the group is as expected.
-func (w *world) becomes(what string, done func(*schedulingv1beta1.PodGroup) bool) {
+func (w *fakeCluster) becomes(what string, done func(*schedulingv1beta1.PodGroup) bool) {
 	w.t.Helper()
 	for range 500 {
 		if done(w.group()) {
@@ -72,7 +72,7 @@ func (w *world) becomes(what string, done func(*schedulingv1beta1.PodGroup) bool
 }
 
 // stays checks for a while that the group is unchanged.
-func (w *world) stays(what string) {
+func (w *fakeCluster) stays(what string) {
 	w.t.Helper()
 	before := w.group()
 	time.Sleep(150 * time.Millisecond)
@@ -83,7 +83,7 @@ func (w *world) stays(what string) {
 }
 
 // create adds the group.
-func (w *world) create() {
+func (w *fakeCluster) create() {
 	w.t.Helper()
 	groups := w.client.SchedulingV1beta1().PodGroups("team-a")
 	if _, err := groups.Create(w.t.Context(), gang(), metav1.CreateOptions{}); err != nil {
@@ -126,7 +126,7 @@ func isProtected(group *schedulingv1beta1.PodGroup) bool {
 // scheduler's informer shows no pod that has ended.
 func TestKeeper_ProtectsAGroupUntilItsPodsAreGone(t *testing.T) {
 	for _, api := range []gangapi.API{gangapi.Native, gangapi.Resources} {
-		w := newWorld(t, api, true, gang(protected, deleted), member("rank-0", 0), member("rank-1", 0))
+		w := newFakeCluster(t, api, true, gang(protected, deleted), member("rank-0", 0), member("rank-1", 0))
 		pods := w.client.CoreV1().Pods("team-a")
 		w.stays("with two pods")
 		if err := pods.Delete(t.Context(), "rank-0", metav1.DeleteOptions{}); err != nil {
@@ -145,7 +145,7 @@ func TestKeeper_ProtectsAGroupUntilItsPodsAreGone(t *testing.T) {
 
 // A custom resource gets the fields that Kubernetes' API server gives its own groups, from pods that it has checked.
 func TestKeeper_AdoptsCustomResources(t *testing.T) {
-	w := newWorld(t, gangapi.Resources, true, gang())
+	w := newFakeCluster(t, gangapi.Resources, true, gang())
 	w.becomes("a group without pods", func(group *schedulingv1beta1.PodGroup) bool {
 		return isProtected(group) && group.Spec.Priority == nil
 	})
@@ -165,18 +165,18 @@ func TestKeeper_AdoptsCustomResources(t *testing.T) {
 	}
 	w.stays("with a pod of another priority")
 
-	gone := newWorld(t, gangapi.Resources, true, gang(protected, deleted))
+	gone := newFakeCluster(t, gangapi.Resources, true, gang(protected, deleted))
 	gone.becomes("a deleted group that never had pods", func(group *schedulingv1beta1.PodGroup) bool {
 		return !isProtected(group)
 	})
 
-	native := newWorld(t, gangapi.Native, true, gang(), member("rank-0", 7))
+	native := newFakeCluster(t, gangapi.Native, true, gang(), member("rank-0", 7))
 	native.stays("a native group")
 }
 
 // A scheduler that stands by does nothing, and all of it once it leads.
 func TestKeeper_WritesWhileItLeads(t *testing.T) {
-	w := newWorld(t, gangapi.Resources, false, gang(), member("rank-0", 7))
+	w := newFakeCluster(t, gangapi.Resources, false, gang(), member("rank-0", 7))
 	w.stays("standing by")
 	w.leads.Store(true)
 	w.becomes("leading", isProtected)

@@ -20,7 +20,7 @@ import (
 )
 
 // refuses has the API server answer the first patches of groups with errors. It returns the number of patches.
-func (w *world) refuses(answers ...error) *atomic.Int32 {
+func (w *fakeCluster) refuses(answers ...error) *atomic.Int32 {
 	var patches atomic.Int32
 	w.client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if n := int(patches.Add(1)); n <= len(answers) {
@@ -39,7 +39,7 @@ func TestKeeper_TriesAgain(t *testing.T) {
 		"a policy that is not there yet": apierrors.NewForbidden(resource, "gang", nil),
 		"a busy server":                  apierrors.NewTooManyRequests("busy", 1),
 	} {
-		w := newWorld(t, gangapi.Resources, true, member("rank-0", 7))
+		w := newFakeCluster(t, gangapi.Resources, true, member("rank-0", 7))
 		patches := w.refuses(refusal, refusal)
 		w.create()
 		w.becomes(name, func(group *schedulingv1beta1.PodGroup) bool {
@@ -54,7 +54,7 @@ func TestKeeper_TriesAgain(t *testing.T) {
 // A group that is deleted before it is written to is left alone.
 func TestKeeper_GivesUpAGroupThatIsGone(t *testing.T) {
 	resource := gangapi.Resources.Resource().GroupResource()
-	w := newWorld(t, gangapi.Resources, true, member("rank-0", 7))
+	w := newFakeCluster(t, gangapi.Resources, true, member("rank-0", 7))
 	patches := w.refuses(apierrors.NewNotFound(resource, "gang"))
 	w.create()
 	for range 500 {
@@ -72,7 +72,7 @@ func TestKeeper_GivesUpAGroupThatIsGone(t *testing.T) {
 // The keeper replaces the finalizers that it has seen. One that is added meanwhile, such as the garbage collector's,
 // stays.
 func TestKeeper_KeepsFinalizersOfOthers(t *testing.T) {
-	w := newWorld(t, gangapi.Resources, true, member("rank-0", 0))
+	w := newFakeCluster(t, gangapi.Resources, true, member("rank-0", 0))
 	raced := false
 	w.client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if !raced { // between the keeper's look and its write
@@ -95,7 +95,7 @@ func TestKeeper_KeepsFinalizersOfOthers(t *testing.T) {
 // A standby replica acts on all that it has seen once it leads: finalizers are removed, too, and nothing was written
 // before.
 func TestKeeper_CatchesUpWhenItLeads(t *testing.T) {
-	w := newWorld(t, gangapi.Resources, false, gang(protected, deleted), member("rank-0", 0))
+	w := newFakeCluster(t, gangapi.Resources, false, gang(protected, deleted), member("rank-0", 0))
 	patches := w.refuses()
 	if err := w.client.CoreV1().Pods("team-a").Delete(t.Context(), "rank-0", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestKeeper_StampsAPriorityOnce(t *testing.T) {
 		"priority 0":                    {gang(), member("rank-0", 0), nil},
 		"no priority":                   {gang(), without, nil},
 	} {
-		w := newWorld(t, gangapi.Resources, true, c.group, c.pod)
+		w := newFakeCluster(t, gangapi.Resources, true, c.group, c.pod)
 		w.becomes(name, isProtected)
 		w.stays(name)
 		got := w.group().Spec.Priority
@@ -139,7 +139,16 @@ func TestKeeper_CountsTheGroupsOwnPods(t *testing.T) {
 	elsewhere.Namespace = "team-b"
 	other.Spec.SchedulingGroup.PodGroupName = new("other")
 	single.Spec.SchedulingGroup = nil
-	w := newWorld(t, gangapi.Resources, true, gang(protected, deleted), elsewhere, other, single, member("own", 0))
+	w := newFakeCluster(
+		t,
+		gangapi.Resources,
+		true,
+		gang(protected, deleted),
+		elsewhere,
+		other,
+		single,
+		member("own", 0),
+	)
 	w.stays("with a pod of its own")
 	if err := w.client.CoreV1().Pods("team-a").Delete(t.Context(), "own", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -177,5 +186,5 @@ func TestKeeper_SeesNoPodThatHasEnded(t *testing.T) {
 
 	ended := member("rank-0", 0)
 	ended.Status.Phase = corev1.PodSucceeded
-	newWorld(t, gangapi.Resources, true, gang(protected, deleted), ended).stays("with an informer of all pods")
+	newFakeCluster(t, gangapi.Resources, true, gang(protected, deleted), ended).stays("with an informer of all pods")
 }

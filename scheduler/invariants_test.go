@@ -19,22 +19,22 @@ import (
 // rebirth is the time that a Job controller needs to make a lost pod again.
 const rebirth = 100 * time.Millisecond
 
-// job holds the Job controller's and the witness's record of one gang. Every field is under the world's lock.
+// job holds the Job controller's and the checks' record of one gang. Every field is under the cluster's lock.
 type job struct {
 	group   *schedulingv1beta1.PodGroup
 	members []*member // by rank
 	// torn is since when some but fewer members than needed are bound, zero if that is not so.
 	torn time.Time
-	// stalls are the world's at that time.
+	// stalls are the cluster's at that time.
 	stalls time.Duration
 	// whole is the time at which all members were bound for the first time.
 	whole time.Time
 	// pardoned gangs lose a member among their bindings: others may be bound after that.
 	pardoned bool
 	// ended gangs are being deleted by the test.
-	ended bool
-	told  bool
-	story []string
+	ended    bool
+	told     bool
+	eventLog []string
 }
 
 type member struct {
@@ -46,7 +46,7 @@ type member struct {
 }
 
 // submit creates a gang's PodGroup and its pods, except the last of them.
-func (w *world) submit(t *testing.T, name string, size, without int) *job {
+func (w *fakeCluster) submit(t *testing.T, name string, size, without int) *job {
 	t.Helper()
 	group, pods := schedulertest.Gang(name, size, "clique")
 	j := &job{group: group, members: make([]*member, size)}
@@ -59,14 +59,14 @@ func (w *world) submit(t *testing.T, name string, size, without int) *job {
 }
 
 // complete creates the last pod of a gang.
-func (w *world) complete(t *testing.T, j *job) {
+func (w *fakeCluster) complete(t *testing.T, j *job) {
 	t.Helper()
 	_, pods := schedulertest.Gang(j.group.Name, len(j.members), "")
 	w.Create(t, pods[len(pods)-1])
 }
 
 // lose deletes the present pod of a rank.
-func (w *world) lose(t *testing.T, j *job, rank int) types.UID {
+func (w *fakeCluster) lose(t *testing.T, j *job, rank int) types.UID {
 	t.Helper()
 	var pod *corev1.Pod
 	w.locked(func() { pod = j.members[rank].pod })
@@ -79,7 +79,7 @@ func (w *world) lose(t *testing.T, j *job, rank int) types.UID {
 }
 
 // finish deletes a gang that has run.
-func (w *world) finish(t *testing.T, j *job) {
+func (w *fakeCluster) finish(t *testing.T, j *job) {
 	t.Helper()
 	var pods []*corev1.Pod
 	w.locked(func() {
@@ -100,7 +100,7 @@ func (w *world) finish(t *testing.T, j *job) {
 }
 
 // recreate is the Job controller: a deleted pod is created again, with another name and UID.
-func (w *world) recreate(t *testing.T) {
+func (w *fakeCluster) recreate(t *testing.T) {
 	t.Helper()
 	var due []*corev1.Pod
 	w.locked(func() {
@@ -119,7 +119,7 @@ func (w *world) recreate(t *testing.T) {
 }
 
 // memberOf finds the gang and the rank of a pod, nil for a single one.
-func (w *world) memberOf(pod *corev1.Pod) (*job, *member) {
+func (w *fakeCluster) memberOf(pod *corev1.Pod) (*job, *member) {
 	if pod.Spec.SchedulingGroup == nil {
 		return nil, nil
 	}
@@ -131,7 +131,7 @@ func (w *world) memberOf(pod *corev1.Pod) (*job, *member) {
 	return j, j.members[rank]
 }
 
-func (w *world) witnessMade(pod *corev1.Pod) {
+func (w *fakeCluster) recordMade(pod *corev1.Pod) {
 	if j, m := w.memberOf(pod); j != nil {
 		m.pod, m.node, m.due = pod, "", time.Time{}
 		m.made++
@@ -139,7 +139,7 @@ func (w *world) witnessMade(pod *corev1.Pod) {
 	}
 }
 
-func (w *world) witnessGone(name string) {
+func (w *fakeCluster) recordGone(name string) {
 	for _, j := range w.jobs {
 		for _, m := range j.members {
 			if m.pod == nil || m.pod.Name != name {
@@ -155,8 +155,8 @@ func (w *world) witnessGone(name string) {
 	}
 }
 
-// witnessBound checks all that can be wrong with one binding.
-func (w *world) witnessBound(pod *corev1.Pod) *job {
+// checkBound checks all that can be wrong with one binding.
+func (w *fakeCluster) checkBound(pod *corev1.Pod) *job {
 	node := pod.Spec.NodeName
 	w.used[node] += gpusOf(pod)
 	object, err := w.Tracker().Get(nodeResource, "", node)
@@ -180,16 +180,16 @@ func (w *world) witnessBound(pod *corev1.Pod) *job {
 }
 
 // vanish deletes a pod inside of another request.
-func (w *world) vanish(t *testing.T, pod *corev1.Pod) {
+func (w *fakeCluster) vanish(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	if err := w.Tracker().Delete(podResource, pod.Namespace, pod.Name); err != nil {
 		t.Error(err)
 	}
-	w.witnessGone(pod.Name)
+	w.recordGone(pod.Name)
 }
 
 // judge looks at a gang after every change of it, and now and then.
-func (w *world) judge(j *job) {
+func (w *fakeCluster) judge(j *job) {
 	bound, need, now := j.bound(), int(j.group.Spec.SchedulingPolicy.Gang.MinCount), time.Now()
 	if bound == len(j.members) && j.whole.IsZero() {
 		j.whole = now
@@ -211,7 +211,7 @@ func (w *world) judge(j *job) {
 
 // allowed returns the time for which a gang may stay torn: the moment that its bindings take, or the grace if the test
 // did something.
-func (w *world) allowed(torn time.Time) time.Time {
+func (w *fakeCluster) allowed(torn time.Time) time.Time {
 	until := torn.Add(burst)
 	if late := w.hit.Add(w.grace + burst); late.After(until) {
 		return late
@@ -220,14 +220,14 @@ func (w *world) allowed(torn time.Time) time.Time {
 }
 
 // unseen returns the time since the last look if that is a stall: after one, a binding may precede the next look.
-func (w *world) unseen(now time.Time) time.Duration {
+func (w *fakeCluster) unseen(now time.Time) time.Duration {
 	if since := now.Sub(w.looked); !w.looked.IsZero() && since > stall {
 		return since
 	}
 	return 0
 }
 
-func (w *world) judgeAll() {
+func (w *fakeCluster) judgeAll() {
 	now := time.Now()
 	w.stalls += w.unseen(now)
 	w.looked = now
@@ -247,7 +247,7 @@ func (j *job) bound() int {
 }
 
 // now returns the number of bound members, and the pods that a scheduler deleted so far.
-func (w *world) now(j *job) (bound int, evicted []string) {
+func (w *fakeCluster) now(j *job) (bound int, evicted []string) {
 	w.locked(func() { bound, evicted = j.bound(), slices.Clone(w.evicted) })
 	return bound, evicted
 }
@@ -267,11 +267,11 @@ func (j *job) cliques() []string {
 }
 
 func (j *job) note(format string, args ...any) {
-	j.story = append(j.story, time.Now().Format("05.000 ")+fmt.Sprintf(format, args...))
+	j.eventLog = append(j.eventLog, time.Now().Format("05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// story returns the last events of each gang that is not whole.
-func (w *world) story() string {
+// eventLog returns the last events of each gang that is not whole.
+func (w *fakeCluster) eventLog() string {
 	var out []string
 	w.locked(func() {
 		if !w.hit.IsZero() {
@@ -282,7 +282,7 @@ func (w *world) story() string {
 				continue
 			}
 			out = append(out, fmt.Sprintf("gang %s: %d of %d members are bound", name, j.bound(), len(j.members)))
-			out = append(out, j.story[max(0, len(j.story)-30):]...)
+			out = append(out, j.eventLog[max(0, len(j.eventLog)-30):]...)
 		}
 	})
 	return strings.Join(out, "\n  ")
