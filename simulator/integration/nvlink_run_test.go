@@ -36,13 +36,13 @@ func TestNVLink_NoGangSpansTwoCliques(t *testing.T) {
 		r.submit(t)
 		r.harm(t)
 		r.restore(t)
-		r.witness.judge(t)
+		r.invariants.judge(t)
 		r.collect(t)
 		if time.Now().After(end) {
 			t.Errorf("%d gangs have not ended", r.left)
 			break
 		}
-		if len(r.witness.faults) > 0 {
+		if len(r.invariants.faults) > 0 {
 			break
 		}
 	}
@@ -51,11 +51,11 @@ func TestNVLink_NoGangSpansTwoCliques(t *testing.T) {
 
 // nvlinkRun is the users and the bad luck of one run.
 type nvlinkRun struct {
-	namespace string
-	random    *rand.Rand
-	witness   *witness
-	begin     time.Time
-	total     int
+	namespace  string
+	random     *rand.Rand
+	invariants *invariants
+	begin      time.Time
+	total      int
 	// coming is the number of submitted gangs, left that of those that have not ended.
 	coming, left int
 	collected    time.Time
@@ -80,7 +80,7 @@ func newNVLinkRun(t *testing.T, gangs int) *nvlinkRun {
 	// The first job also creates the namespace and the runtimes.
 	submit(t, mnnvlGang("first", 2, "1s"))
 	return &nvlinkRun{
-		namespace: namespace, random: rand.New(rand.NewPCG(8, 4)), witness: newWitness(t, namespace), begin: time.Now(),
+		namespace: namespace, random: rand.New(rand.NewPCG(8, 4)), invariants: newInvariants(t, namespace), begin: time.Now(),
 		total: gangs, left: gangs, nextHarm: 4, harms: map[string]int{},
 		broken: map[string]repair{},
 	}
@@ -112,9 +112,9 @@ func (r *nvlinkRun) submit(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "NAMESPACE", r.namespace)), &job.Object); err != nil {
 			t.Fatal(err)
 		}
-		r.witness.mu.Lock()
-		r.witness.teams[name] = team
-		r.witness.mu.Unlock()
+		r.invariants.mu.Lock()
+		r.invariants.teams[name] = team
+		r.invariants.mu.Unlock()
 		if _, err := shared.Dynamic.Resource(trainJobs).Namespace(r.namespace).
 			Create(t.Context(), &job, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func (r *nvlinkRun) submit(t *testing.T) {
 // harm does something bad for every other gang that started, however fast the machine is.
 func (r *nvlinkRun) harm(t *testing.T) {
 	t.Helper()
-	if r.witness.wholes() < r.nextHarm {
+	if r.invariants.wholes() < r.nextHarm {
 		return
 	}
 	r.nextHarm += 2
@@ -144,7 +144,7 @@ func (r *nvlinkRun) harm(t *testing.T) {
 		r.mend(node, func(t *testing.T) { t.Helper(); r.patchNode(t, node, `{"spec":{"unschedulable":null}}`) })
 	case "without clique":
 		r.patchNode(t, node, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, topology.LabelClique))
-		clique := r.witness.racks[node]
+		clique := r.invariants.racks[node]
 		r.mend(node, func(t *testing.T) {
 			t.Helper()
 			r.patchNode(t, node, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, topology.LabelClique, clique))
@@ -160,7 +160,7 @@ func (r *nvlinkRun) harm(t *testing.T) {
 // healthy is a tray that nothing is the matter with; mostly one that a gang is on.
 func (r *nvlinkRun) healthy() string {
 	var all, used []string
-	for name, rack := range r.witness.racks {
+	for name, rack := range r.invariants.racks {
 		if _, broken := r.broken[name]; rack != "" && !broken {
 			all = append(all, name)
 		}
@@ -182,10 +182,10 @@ func (r *nvlinkRun) healthy() string {
 
 // alive are the pods that are bound, have not ended and are not being deleted.
 func (r *nvlinkRun) alive() []corev1.Pod {
-	r.witness.mu.Lock()
-	defer r.witness.mu.Unlock()
+	r.invariants.mu.Lock()
+	defer r.invariants.mu.Unlock()
 	var pods []corev1.Pod
-	for _, pod := range r.witness.pods {
+	for _, pod := range r.invariants.pods {
 		if pod.DeletionTimestamp == nil {
 			pods = append(pods, *pod)
 		}
@@ -232,9 +232,9 @@ func (r *nvlinkRun) disrupt(t *testing.T, node string) {
 		if pod.Spec.NodeName != node {
 			continue
 		}
-		r.witness.mu.Lock()
-		team := r.witness.teams[jobOf(&pod)]
-		r.witness.mu.Unlock()
+		r.invariants.mu.Lock()
+		team := r.invariants.teams[jobOf(&pod)]
+		r.invariants.mu.Unlock()
 		if team != nil && !team.replaces {
 			evict(t, slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return jobOf(&p) != jobOf(&pod) }))
 		} else {
@@ -311,7 +311,7 @@ func (r *nvlinkRun) collect(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, job := range list.Items {
-		team := r.witness.teams[job.GetName()]
+		team := r.invariants.teams[job.GetName()]
 		ended := endOf(job)
 		if team == nil || team.ended || ended == "" {
 			continue
@@ -343,14 +343,14 @@ func endOf(job unstructured.Unstructured) string {
 
 func (r *nvlinkRun) report(t *testing.T) {
 	t.Helper()
-	r.witness.mu.Lock()
-	defer r.witness.mu.Unlock()
-	for _, fault := range r.witness.faults {
+	r.invariants.mu.Lock()
+	defer r.invariants.mu.Unlock()
+	for _, fault := range r.invariants.faults {
 		t.Error(fault)
 	}
 	attempts, members := 0, 0
 	var waits []time.Duration
-	for name, team := range r.witness.teams {
+	for name, team := range r.invariants.teams {
 		attempts, members = attempts+len(team.attempts), members+team.size
 		if !team.whole.IsZero() {
 			waits = append(waits, team.whole.Sub(team.created))
@@ -374,10 +374,10 @@ func (r *nvlinkRun) report(t *testing.T) {
 		members,
 		time.Since(r.begin).Round(time.Second),
 		attempts,
-		r.witness.bindings,
+		r.invariants.bindings,
 		r.harms,
 		quantile(.5),
 		quantile(.95),
-		r.witness.late,
+		r.invariants.late,
 	)
 }

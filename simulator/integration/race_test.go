@@ -44,7 +44,7 @@ func TestStockScheduler_RaceEndsWithWholeGangs(t *testing.T) {
 			end, ran = time.Now().Add(patience), r.ran
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not all gangs have run:\n%s", r.story())
+			t.Fatalf("not all gangs have run:\n%s", r.progress())
 		}
 	}
 	t.Logf("%d gangs have run beside %d pods of the stock scheduler; the kubelets refused %d of ours, %d of those",
@@ -175,8 +175,8 @@ func (r *race) clear(t *testing.T) {
 	}
 }
 
-// story describes the progress of the gangs that have not run.
-func (r *race) story() string {
+// progress describes the gangs that have not run.
+func (r *race) progress() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d have run, %d are to come; %v pods were refused\n", r.ran, len(r.coming), r.refused)
 	for name, g := range r.gangs {

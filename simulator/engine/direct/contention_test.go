@@ -43,8 +43,8 @@ func large(scene *direct.Scene, name string, nodes int, comes int64) int {
 	return len(scene.Jobs) - 1
 }
 
-// witness holds the observations of a scene until a large gang starts.
-type witness struct {
+// observations has what was seen of a scene until a large gang starts.
+type observations struct {
 	direct.Result
 	own direct.Outcome
 	// first is the time at which the gang became the first that waits, on the nodes on which a place was reserved for
@@ -64,9 +64,9 @@ type witness struct {
 }
 
 // watch plays the scene and looks after one gang.
-func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) witness {
+func watch(t *testing.T, scene direct.Scene, options direct.Options, gang int) observations {
 	t.Helper()
-	w := witness{on: map[int]bool{}}
+	w := observations{on: map[int]bool{}}
 	runs := map[int]direct.Event{}
 	options.Until = horizon
 	result, err := direct.Run(scene, options, func(e direct.Event) {

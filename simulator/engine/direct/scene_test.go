@@ -63,15 +63,15 @@ func important(j direct.Job, priority int32) direct.Job {
 	return j
 }
 
-// story lists the events of a scene, line by line.
-type story struct {
+// eventLog lists the events of a scene, line by line.
+type eventLog struct {
 	direct.Result
 	lines []string
 }
 
-func play(tb testing.TB, scene direct.Scene, options direct.Options) story {
+func play(tb testing.TB, scene direct.Scene, options direct.Options) eventLog {
 	tb.Helper()
-	var s story
+	var s eventLog
 	result, err := direct.Run(scene, options, func(e direct.Event) { s.lines = append(s.lines, line(e)) })
 	if err != nil {
 		tb.Fatal(err)
@@ -96,4 +96,4 @@ func line(e direct.Event) string {
 	return text
 }
 
-func (s story) String() string { return strings.Join(s.lines, "\n") }
+func (s eventLog) String() string { return strings.Join(s.lines, "\n") }

@@ -100,8 +100,8 @@ func run(ctx context.Context, tb testing.TB, s *scenario.Scenario, e engine.Engi
 	return r
 }
 
-// story is the events as lines, but for Leased and Refused: the instant, the kind and the job.
-func (r *record) story(s *scenario.Scenario) []string {
+// eventLog is the events as lines, but for Leased and Refused: the instant, the kind and the job.
+func (r *record) eventLog(s *scenario.Scenario) []string {
 	var lines []string
 	for _, e := range r.events {
 		if e.Kind == engine.Leased || e.Kind == engine.Refused {
@@ -123,7 +123,7 @@ func line(s *scenario.Scenario, e engine.Event) string {
 	return fmt.Sprintf("%s %s%s", e.At, e.Kind, who)
 }
 
-// expect compares a story with the expected one, line by line.
+// expect compares an event log with the expected one, line by line.
 func expect(t *testing.T, got []string, want string) {
 	t.Helper()
 	if text := strings.Join(got, "\n"); text != strings.TrimSpace(want) {

@@ -16,10 +16,10 @@ import (
 func TestCache_EachRankReadsItsShare(t *testing.T) {
 	sets.start(t)
 	const job = "torch-streamed"
-	story := follow(t, job)
+	eventLog := follow(t, job)
 	submit(t, sample(t, job, gpusPerNode, small()))
 	within(t, 5*time.Minute, "the end of "+job, func() bool {
-		story.look()
+		eventLog.look()
 		now := statusOf(t, job)
 		if now.is("Failed") {
 			t.Fatalf("it is %+v", now)
@@ -39,7 +39,7 @@ func TestCache_EachRankReadsItsShare(t *testing.T) {
 	initializer := words(t, job, "dataset-initializer")
 	t.Logf("the initializer prints:\n%s", initializer)
 	expect(t, initializer, `LeaderWorkerSet torch-streamed-cache is ready`)
-	story.ranksAfterCache(t)
+	eventLog.ranksAfterCache(t)
 
 	cache := step(t, job, "cache")
 	if len(cache) != 3 {
@@ -50,16 +50,16 @@ func TestCache_EachRankReadsItsShare(t *testing.T) {
 			t.Errorf("%s is for %s, in group %v", pod.Name, pod.Spec.SchedulerName, pod.Spec.SchedulingGroup)
 		}
 	}
-	story.note("TrainJob " + job + " is deleted")
+	eventLog.note("TrainJob " + job + " is deleted")
 	if err := shared.Dynamic.Resource(trainJobs).
 		Namespace(namespace).
 		Delete(t.Context(), job, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	within(t, 2*time.Minute, "the end of its objects", func() bool { return len(left(t.Context(), t, job)) == 0 })
-	story.note("LeaderWorkerSet, ServiceAccount, Service and pods are gone")
-	t.Logf("what happened:\n%s", story.text())
-	record(t, story, said)
+	eventLog.note("LeaderWorkerSet, ServiceAccount, Service and pods are gone")
+	t.Logf("what happened:\n%s", eventLog.text())
+	record(t, eventLog, said)
 }
 
 // expect fails the test unless a pattern is in a text.

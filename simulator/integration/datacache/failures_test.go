@@ -112,18 +112,18 @@ func TestCache_NeverReady(t *testing.T) {
 	if err := unstructured.SetNestedField(object.Object, int64(deadline), "spec", "activeDeadlineSeconds"); err != nil {
 		t.Fatal(err)
 	}
-	story := follow(t, job)
+	eventLog := follow(t, job)
 	submit(t, object)
 	var waiting status
 	within(t, 2*time.Minute, "the end of "+job, func() bool {
-		story.look()
+		eventLog.look()
 		now := statusOf(t, job)
 		if !now.is("Failed") {
 			waiting = now
 		}
 		return now.is("Failed")
 	})
-	t.Logf("what happened:\n%s", story.text())
+	t.Logf("what happened:\n%s", eventLog.text())
 	if waiting.Scheduling.Phase != "Starting" || !strings.Contains(waiting.Scheduling.Reason, "dataset-initializer") {
 		t.Errorf("its status before its deadline was %+v", waiting)
 	}
@@ -146,12 +146,12 @@ func TestCache_NeverReady(t *testing.T) {
 func TestCache_InitializerStartsTwice(t *testing.T) {
 	sets.start(t)
 	const job = "twice"
-	story := follow(t, job)
+	eventLog := follow(t, job)
 	submit(t, sample(t, job, 1, small()))
-	restart(t, job, story.look)
-	story.note("the initializer's pod is deleted")
+	restart(t, job, eventLog.look)
+	eventLog.note("the initializer's pod is deleted")
 	within(t, 5*time.Minute, "the end of "+job, func() bool {
-		story.look()
+		eventLog.look()
 		now := statusOf(t, job)
 		return now.is("Complete") || now.is("Failed")
 	})
@@ -159,7 +159,7 @@ func TestCache_InitializerStartsTwice(t *testing.T) {
 	t.Logf(
 		"the initializer prints:\n%s\nwhat happened:\n%s\n%+v\nthe ranks print:\n%s",
 		said,
-		story.text(),
+		eventLog.text(),
 		statusOf(t, job),
 		words(t, job, "node"),
 	)

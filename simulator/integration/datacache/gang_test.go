@@ -36,10 +36,10 @@ func TestGang_WaitsBesideItsCache(t *testing.T) {
 		"the job before it",
 		func() bool { return statusOf(t, before).Scheduling.Phase == "Running" },
 	)
-	story := follow(t, job)
+	eventLog := follow(t, job)
 	submit(t, sample(t, job, gpusPerNode, small()))
 	within(t, 2*time.Minute, "its gang waits beside its cache", func() bool {
-		story.look()
+		eventLog.look()
 		cache := slices.DeleteFunc(
 			step(t, job, "cache"),
 			func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning },
@@ -49,12 +49,12 @@ func TestGang_WaitsBesideItsCache(t *testing.T) {
 			strings.Contains(statusOf(t, job).Scheduling.Reason, "2 nodes")
 	})
 	remove(t.Context(), t, before)
-	story.note("TrainJob " + before + " is deleted")
+	eventLog.note("TrainJob " + before + " is deleted")
 	within(t, 2*time.Minute, "its end", func() bool {
-		story.look()
+		eventLog.look()
 		return statusOf(t, job).is("Complete")
 	})
-	t.Logf("what happened:\n%s", story.text())
+	t.Logf("what happened:\n%s", eventLog.text())
 }
 
 // Kubeflow's SDK creates such a job by DataCacheInitializer.

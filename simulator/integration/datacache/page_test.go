@@ -10,7 +10,7 @@ import (
 
 // record writes the events of a job, and the output of its ranks, into the page. Times differ with each run, so the
 // page is only written on request.
-func record(t *testing.T, what *story, printed string) {
+func record(t *testing.T, what *eventLog, printed string) {
 	t.Helper()
 	if !*write {
 		return

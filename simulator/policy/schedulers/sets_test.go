@@ -17,12 +17,12 @@ import (
 	"github.com/lockstep-project/lockstep/topology"
 )
 
-// story is the log of events, a line each.
-type story []string
+// eventLog has the events, a line each.
+type eventLog []string
 
-func (s *story) Decides(engine.Decision) {}
+func (s *eventLog) Decides(engine.Decision) {}
 
-func (s *story) Happens(e engine.Event) {
+func (s *eventLog) Happens(e engine.Event) {
 	*s = append(*s, fmt.Sprint(e.At, " ", e.Job, " ", e.Kind, " ", e.Nodes))
 }
 
@@ -47,7 +47,7 @@ func tryEvery(s *scenario.Scenario) {
 }
 
 // playedByBlocks plays a scene with Slurm's blocks and plans.
-func playedByBlocks(tb testing.TB, s *scenario.Scenario) story {
+func playedByBlocks(tb testing.TB, s *scenario.Scenario) eventLog {
 	tb.Helper()
 	block, err := baseline.New(baseline.SlurmBlock, 1)
 	if err != nil {
@@ -56,7 +56,7 @@ func playedByBlocks(tb testing.TB, s *scenario.Scenario) story {
 	if _, confines := block.(direct.Confining); !confines {
 		tb.Fatal("the policy says nothing about its sets of nodes")
 	}
-	var out story
+	var out eventLog
 	e := direct.NewEngine(
 		direct.Options{Discipline: direct.Window, Policy: block},
 		func() time.Time { return time.Unix(0, 0) },

@@ -19,8 +19,8 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/progress"
 )
 
-// story is a scene, an engine's events about it, and the number of those shown.
-type story struct {
+// fixture is a scene, an engine's events about it, and the number of those shown.
+type fixture struct {
 	clock *clocktesting.FakeClock
 	scene *scenario.Scenario
 	told  []engine.Event
@@ -40,7 +40,7 @@ type story struct {
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		t.Helper()
-		s := &story{clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+		s := &fixture{clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
 			return s.obey(t, d)
@@ -48,7 +48,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-func (s *story) obey(t *testing.T, d *datadriven.TestData) string {
+func (s *fixture) obey(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	run := 0
 	maybe(t, d, "run", &run)
@@ -95,7 +95,7 @@ func (s *story) obey(t *testing.T, d *datadriven.TestData) string {
 }
 
 // picture marks the right edge, so that the width is visible.
-func (s *story) picture(t *testing.T, width, height int) string {
+func (s *fixture) picture(t *testing.T, width, height int) string {
 	t.Helper()
 	var views []progress.View
 	for _, r := range s.runs {
@@ -121,15 +121,15 @@ func (s *story) picture(t *testing.T, width, height int) string {
 }
 
 // Happens records an engine's events, and Decides nothing: decisions are made up when the events are replayed.
-func (s *story) Happens(e engine.Event) {
+func (s *fixture) Happens(e engine.Event) {
 	e.Nodes = slices.Clone(e.Nodes)
 	s.told = append(s.told, e)
 }
 
 // Decides is nothing.
-func (s *story) Decides(engine.Decision) {}
+func (s *fixture) Decides(engine.Decision) {}
 
-func (s *story) play(t *testing.T, run int, until, in time.Duration) {
+func (s *fixture) play(t *testing.T, run int, until, in time.Duration) {
 	t.Helper()
 	s.clock.Step(in)
 	for s.shown[run] < len(s.told) && s.told[s.shown[run]].At <= until {
@@ -144,7 +144,7 @@ func (s *story) play(t *testing.T, run int, until, in time.Duration) {
 	}
 }
 
-func (s *story) set(t *testing.T, of, input string) {
+func (s *fixture) set(t *testing.T, of, input string) {
 	t.Helper()
 	f, err := fleet.Open(of)
 	if err != nil {

@@ -26,20 +26,20 @@ type both struct{ one, other engine.Watcher }
 func (b both) Happens(e engine.Event)    { b.one.Happens(e); b.other.Happens(e) }
 func (b both) Decides(d engine.Decision) { b.one.Decides(d); b.other.Decides(d) }
 
-// story records the events.
-type story struct{ events []engine.Event }
+// eventLog records the events.
+type eventLog struct{ events []engine.Event }
 
-func (s *story) Happens(e engine.Event) {
+func (s *eventLog) Happens(e engine.Event) {
 	e.Nodes = slices.Clone(e.Nodes)
 	s.events = append(s.events, e)
 }
 
-func (*story) Decides(engine.Decision) {}
+func (*eventLog) Decides(engine.Decision) {}
 
-func (s *story) last() time.Duration { return s.events[len(s.events)-1].At }
+func (s *eventLog) last() time.Duration { return s.events[len(s.events)-1].At }
 
 // holders are the accelerators that each job has of each node at an instant, after all that happens then.
-func (s *story) holders(of *scenario.Scenario, at time.Duration) map[int]map[int]int {
+func (s *eventLog) holders(of *scenario.Scenario, at time.Duration) map[int]map[int]int {
 	holds := make(map[int]map[int]int)
 	for _, e := range s.events {
 		switch {

@@ -15,7 +15,7 @@ import (
 // TestMap_ShowsGangsOnTheirNodes unpacks the map's columns at many instants and holds them against the events.
 func TestMap_ShowsGangsOnTheirNodes(t *testing.T) {
 	s := short(t)
-	var told story
+	var told eventLog
 	record := report.NewRecorder(s)
 	if err := direct.NewEngine(direct.Options{}, still().Now).Run(t.Context(), s, both{&told, record}); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/results"
 )
 
-// played is a scene of 40 jobs on the default fleet, and a story about it that has every kind of event.
+// played is a scene of 40 jobs on the default fleet, and an event log of it that has every kind of event.
 func played(t *testing.T) (*scenario.Scenario, []engine.Event) {
 	t.Helper()
 	f, err := fleet.Open("gb200-72")
@@ -36,12 +36,12 @@ func played(t *testing.T) (*scenario.Scenario, []engine.Event) {
 		t.Fatal(err)
 	}
 	none := engine.Event{Job: engine.None, Running: engine.None}
-	var story []engine.Event
+	var eventLog []engine.Event
 	tell := func(at time.Duration, kind engine.Kind, job int, nodes ...int) *engine.Event {
 		e := none
 		e.At, e.Kind, e.Job, e.Nodes = at, kind, job, nodes
-		story = append(story, e)
-		return &story[len(story)-1]
+		eventLog = append(eventLog, e)
+		return &eventLog[len(eventLog)-1]
 	}
 	for i := range s.Jobs {
 		at := s.Jobs[i].Submit
@@ -54,21 +54,21 @@ func played(t *testing.T) (*scenario.Scenario, []engine.Event) {
 		tell(at+2*time.Second, engine.Disrupted, i)
 		tell(at+3*time.Second, engine.NodesReturned, engine.None, i)
 	}
-	return s, story
+	return s, eventLog
 }
 
 func card() measure.Scorecard {
 	return measure.Scorecard{Scheduler: "lockstep", Engine: "direct", Commit: "abc", Seed: 7}
 }
 
-// write plays a story into a directory.
-func write(dir string, s *scenario.Scenario, story []engine.Event, o results.Options, last measure.Scorecard) error {
+// write writes an event log into a directory.
+func write(dir string, s *scenario.Scenario, eventLog []engine.Event, o results.Options, last measure.Scorecard) error {
 	o.Card = card()
 	run, err := results.Create(dir, s, o)
 	if err != nil {
 		return err
 	}
-	for _, e := range story {
+	for _, e := range eventLog {
 		run.Happens(e)
 		run.Decides(engine.Decision{Took: time.Second})
 	}

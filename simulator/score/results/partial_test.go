@@ -18,8 +18,8 @@ import (
 // TestCreate_DiskFullAtAnyByte lets the disk be full after each number of bytes that a run can write: the result is
 // then never taken for a whole one, and a reader gets the written part or a reason.
 func TestCreate_DiskFullAtAnyByte(t *testing.T) {
-	s, story := played(t)
-	long := slices.Repeat(story, 18) // long enough for the log to be saved in between
+	s, eventLog := played(t)
+	long := slices.Repeat(eventLog, 18) // long enough for the log to be saved in between
 	enough := newMemory(1 << 30)
 	if err := write("out", s, long, results.Options{Disk: enough, Plain: true}, card()); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestCreate_DiskFullAtAnyByte(t *testing.T) {
 }
 
 func TestCreate_FailureCancelsTheRun(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	disk := newMemory(1 << 30)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card(), Plain: true, Failed: cancel})
@@ -69,7 +69,7 @@ func TestCreate_FailureCancelsTheRun(t *testing.T) {
 	}
 	disk.room = 1000
 	for ctx.Err() == nil {
-		run.Happens(story[0])
+		run.Happens(eventLog[0])
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, syscall.ENOSPC) {
 		t.Error(cause)
@@ -88,13 +88,13 @@ func TestCreate_FailureCancelsTheRun(t *testing.T) {
 }
 
 func TestOpen_KilledRunIsPartialAndReadable(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	disk := newMemory(1 << 30)
 	run, err := results.Create("out", s, results.Options{Disk: disk, Card: card()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := slices.Repeat(story, 60)
+	told := slices.Repeat(eventLog, 60)
 	for _, e := range told {
 		run.Happens(e)
 	}
@@ -116,11 +116,11 @@ func TestOpen_KilledRunIsPartialAndReadable(t *testing.T) {
 }
 
 func TestOpen_CanceledRunSaysWhy(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	dir := t.TempDir()
 	last := card()
 	last.Partial = "interrupted at 3h20m of virtual time"
-	if err := write(dir, s, story[:100], results.Options{}, last); err != nil {
+	if err := write(dir, s, eventLog[:100], results.Options{}, last); err != nil {
 		t.Fatal(err)
 	}
 	r, err := results.Open(dir)

@@ -20,13 +20,13 @@ import (
 )
 
 func TestOpen_ReadsBackWhatWasWritten(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	for _, plain := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plain=%t", plain), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "deep", "result")
 			whole := card()
 			whole.Gangs.Submitted = 40
-			if err := write(dir, s, story, results.Options{Plain: plain}, whole); err != nil {
+			if err := write(dir, s, eventLog, results.Options{Plain: plain}, whole); err != nil {
 				t.Fatal(err)
 			}
 			r, err := results.Open(dir)
@@ -40,7 +40,7 @@ func TestOpen_ReadsBackWhatWasWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(story, events); diff != "" {
+			if diff := cmp.Diff(eventLog, events); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(results.Outlined(s), r.Scene); diff != "" {
@@ -72,11 +72,11 @@ func TestOutlined_NamesWhatEventsNumber(t *testing.T) {
 }
 
 func TestCreate_EqualRunsGiveEqualBytes(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	var seen [2]map[string][]byte
 	for i := range seen {
 		disk := newMemory(1 << 30)
-		if err := write("out", s, story, results.Options{Disk: disk}, card()); err != nil {
+		if err := write("out", s, eventLog, results.Options{Disk: disk}, card()); err != nil {
 			t.Fatal(err)
 		}
 		seen[i] = disk.files
@@ -90,9 +90,9 @@ func TestCreate_EqualRunsGiveEqualBytes(t *testing.T) {
 }
 
 func TestEvents_LinesAreShort(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	disk := newMemory(1 << 30)
-	if err := write("out", s, story[:8], results.Options{Disk: disk, Plain: true}, card()); err != nil {
+	if err := write("out", s, eventLog[:8], results.Options{Disk: disk, Plain: true}, card()); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"t":0,"kind":"submitted","job":0}
@@ -113,7 +113,7 @@ func TestEvents_LinesAreShort(t *testing.T) {
 func TestEvents_SurviveARoundTrip(t *testing.T) {
 	s, _ := played(t)
 	rapid.Check(t, func(t *rapid.T) {
-		var story []engine.Event
+		var eventLog []engine.Event
 		for range rapid.IntRange(0, 20).Draw(t, "events") {
 			e := engine.Event{
 				At:   time.Duration(rapid.Int64Range(0, int64(scenario.Forever)-1).Draw(t, "at")),
@@ -126,10 +126,10 @@ func TestEvents_SurviveARoundTrip(t *testing.T) {
 			if nodes := rapid.SliceOf(rapid.IntRange(0, 73)).Draw(t, "nodes"); len(nodes) > 0 {
 				e.Nodes = nodes
 			}
-			story = append(story, e)
+			eventLog = append(eventLog, e)
 		}
 		disk := newMemory(1 << 30)
-		if err := write("out", s, story, results.Options{Disk: disk}, card()); err != nil {
+		if err := write("out", s, eventLog, results.Options{Disk: disk}, card()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := results.OpenOn(disk, "out")
@@ -143,16 +143,16 @@ func TestEvents_SurviveARoundTrip(t *testing.T) {
 			}
 			events = append(events, e)
 		}
-		if diff := cmp.Diff(story, events); diff != "" {
+		if diff := cmp.Diff(eventLog, events); diff != "" {
 			t.Fatal(diff)
 		}
 	})
 }
 
 func TestCreate_ReplacesEarlierResult(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	dir := t.TempDir()
-	if err := write(dir, s, story, results.Options{Plain: true}, card()); err != nil {
+	if err := write(dir, s, eventLog, results.Options{Plain: true}, card()); err != nil {
 		t.Fatal(err)
 	}
 	run, err := results.Create(dir, s, results.Options{Card: card()})
@@ -210,10 +210,10 @@ func TestCreate_RefusesForeignDirectories(t *testing.T) {
 }
 
 func TestOpen_RefusesWhatIsNoResult(t *testing.T) {
-	s, story := played(t)
+	s, eventLog := played(t)
 	written := func(change func(dir string)) string {
 		dir := t.TempDir()
-		if err := write(dir, s, story, results.Options{Plain: true}, card()); err != nil {
+		if err := write(dir, s, eventLog, results.Options{Plain: true}, card()); err != nil {
 			t.Fatal(err)
 		}
 		change(dir)

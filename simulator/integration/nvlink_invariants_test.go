@@ -21,9 +21,8 @@ import (
 // no fault. A gang of 18 has 18 claims to be written before it is bound.
 const sight = 3 * time.Second
 
-// witness sees every pod with a channel when it is bound, and every change of the labels of nodes, and judges each
-// binding.
-type witness struct {
+// invariants checks every binding of a pod with a channel against the labels of nodes, whose changes it watches.
+type invariants struct {
 	// racks are the cliques in which nodes are, whatever their labels say at the moment.
 	racks map[string]string
 
@@ -54,7 +53,7 @@ type binding struct {
 	at      time.Time
 }
 
-// nvlinkTeam is the witness's record of a gang.
+// nvlinkTeam is the record of a gang.
 type nvlinkTeam struct {
 	size     int
 	replaces bool
@@ -66,10 +65,10 @@ type nvlinkTeam struct {
 	ended    bool
 }
 
-// newWitness watches from now on.
-func newWitness(t *testing.T, namespace string) *witness {
+// newInvariants watches from now on.
+func newInvariants(t *testing.T, namespace string) *invariants {
 	t.Helper()
-	w := &witness{
+	w := &invariants{
 		racks: map[string]string{}, nodes: map[string][]labeling{}, pods: map[types.UID]*corev1.Pod{},
 		teams: map[string]*nvlinkTeam{}, judged: map[types.UID]bool{},
 	}
@@ -113,11 +112,11 @@ func versionOf(text string) uint64 {
 	return version
 }
 
-func (w *witness) seeNode(node *corev1.Node) { w.noteNode(node, false) }
+func (w *invariants) seeNode(node *corev1.Node) { w.noteNode(node, false) }
 
-func (w *witness) missNode(node *corev1.Node) { w.noteNode(node, true) }
+func (w *invariants) missNode(node *corev1.Node) { w.noteNode(node, true) }
 
-func (w *witness) noteNode(node *corev1.Node, gone bool) {
+func (w *invariants) noteNode(node *corev1.Node, gone bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.nodes[node.Name] = append(w.nodes[node.Name], labeling{
@@ -133,7 +132,7 @@ func (w *witness) noteNode(node *corev1.Node, gone bool) {
 
 // seePod records a binding, and checks the conditions that depend on pods alone: that its gang is in one clique, and
 // that it has its node for itself.
-func (w *witness) seePod(pod *corev1.Pod) {
+func (w *invariants) seePod(pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -179,14 +178,14 @@ func (w *witness) seePod(pod *corev1.Pod) {
 	}
 }
 
-func (w *witness) missPod(pod *corev1.Pod) {
+func (w *invariants) missPod(pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pods, pod.UID)
 }
 
 // wholes returns the number of gangs that were bound as a whole.
-func (w *witness) wholes() int {
+func (w *invariants) wholes() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -202,12 +201,12 @@ func jobOf(pod *corev1.Pod) string { return pod.Labels["jobset.sigs.k8s.io/jobse
 
 func attemptOf(pod *corev1.Pod) string { return pod.Labels["jobset.sigs.k8s.io/restart-attempt"] }
 
-func (w *witness) fault(format string, args ...any) {
+func (w *invariants) fault(format string, args ...any) {
 	w.faults = append(w.faults, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 // judge checks the bindings of a while ago: the labels of that moment are known by now.
-func (w *witness) judge(t *testing.T) {
+func (w *invariants) judge(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()
 	var due []binding
@@ -228,7 +227,7 @@ func (w *witness) judge(t *testing.T) {
 }
 
 // domain is that of the pod's job.
-func (w *witness) domain(t *testing.T, pod *corev1.Pod) types.UID {
+func (w *invariants) domain(t *testing.T, pod *corev1.Pod) types.UID {
 	t.Helper()
 	w.mu.Lock()
 	team := w.teams[jobOf(pod)]
@@ -243,7 +242,7 @@ func (w *witness) domain(t *testing.T, pod *corev1.Pod) types.UID {
 }
 
 // judgeOne compares a binding with the labels that its node had, and had for longer than a scheduler needs to see them.
-func (w *witness) judgeOne(b binding, domain types.UID) {
+func (w *invariants) judgeOne(b binding, domain types.UID) {
 	history := w.nodes[b.pod.Spec.NodeName]
 	foreign := func(l labeling) bool {
 		return l.domain != "" && domain != "" && l.domain != string(domain)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// story records the observations of a job, each once, with the time of the first.
-type story struct {
+// eventLog records the observations of a job, each once, with the time of the first.
+type eventLog struct {
 	t     *testing.T
 	job   string
 	began time.Time
@@ -23,26 +23,26 @@ type story struct {
 	pods map[string][]types.UID
 }
 
-// seen is one line of a story: a thing that was seen, so many seconds after the story began.
+// seen is one line of an event log: an observation, so many seconds after the log began.
 type seen struct {
 	seconds float64
 	what    string
 }
 
-func follow(t *testing.T, job string) *story {
+func follow(t *testing.T, job string) *eventLog {
 	t.Helper()
-	return &story{t: t, job: job, began: time.Now(), pods: map[string][]types.UID{}}
+	return &eventLog{t: t, job: job, began: time.Now(), pods: map[string][]types.UID{}}
 }
 
 // note adds a thing unless it was seen before.
-func (s *story) note(what string) {
+func (s *eventLog) note(what string) {
 	if !slices.ContainsFunc(s.lines, func(line seen) bool { return line.what == what }) {
 		s.lines = append(s.lines, seen{time.Since(s.began).Seconds(), what})
 	}
 }
 
 // look notes the present objects.
-func (s *story) look() {
+func (s *eventLog) look() {
 	s.t.Helper()
 	core := shared.Client.CoreV1()
 	if _, err := core.ServiceAccounts(namespace).Get(s.t.Context(), s.job+"-cache", metav1.GetOptions{}); err == nil {
@@ -81,7 +81,7 @@ func (s *story) look() {
 }
 
 // title is a pod's name without the part that Jobs make up, with its number if another one was there before.
-func (s *story) title(pod corev1.Pod) string {
+func (s *eventLog) title(pod corev1.Pod) string {
 	title := "pod " + pod.Name
 	if stepOf(pod) != "cache" {
 		title = title[:strings.LastIndex(title, "-")]
@@ -104,7 +104,7 @@ func available(set *unstructured.Unstructured) bool {
 }
 
 // ranksAfterCache checks that no rank was bound before the cache was there.
-func (s *story) ranksAfterCache(t *testing.T) {
+func (s *eventLog) ranksAfterCache(t *testing.T) {
 	t.Helper()
 	position := func(part string) int {
 		return slices.IndexFunc(s.lines, func(line seen) bool { return strings.Contains(line.what, part) })
@@ -116,7 +116,7 @@ func (s *story) ranksAfterCache(t *testing.T) {
 }
 
 // text are the lines in their order.
-func (s *story) text() string {
+func (s *eventLog) text() string {
 	var all strings.Builder
 	for _, line := range s.lines {
 		fmt.Fprintf(&all, "%5.1f s  %s\n", line.seconds, line.what)

@@ -31,7 +31,7 @@ func TestEngine_GangsStartAndEnd(t *testing.T) {
 	}
 	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
 		r := play(t, s, profile)
-		expect(t, r.story(s), `
+		expect(t, r.eventLog(s), `
 0s submitted a
 0s started a
 10s submitted b
@@ -60,7 +60,7 @@ func TestEngine_GangWaitsForRoom(t *testing.T) {
 	s := set(t, "gb200-72", scenario.Options{}, trace.Trace{Jobs: []trace.Job{
 		whole("most", 0, time.Minute, 70), within(rack, whole("next", 5*time.Second, time.Minute, 10)),
 	}})
-	expect(t, play(t, s, kube.Lockstep).story(s), `
+	expect(t, play(t, s, kube.Lockstep).eventLog(s), `
 0s submitted most
 0s started most
 5s submitted next
@@ -68,7 +68,7 @@ func TestEngine_GangWaitsForRoom(t *testing.T) {
 1m0s started next
 2m0s ended next
 `)
-	expect(t, play(t, s, kube.Native).story(s), `
+	expect(t, play(t, s, kube.Native).eventLog(s), `
 0s submitted most
 0s started most
 5s submitted next
@@ -94,7 +94,7 @@ func TestPreemption(t *testing.T) {
 		within(rack, whole("d", 3*time.Second, 2*time.Minute, 18)),
 		urgent,
 	}})
-	expect(t, play(t, s, kube.Lockstep).story(s), `
+	expect(t, play(t, s, kube.Lockstep).eventLog(s), `
 0s submitted a
 0s started a
 1s submitted b
@@ -124,7 +124,7 @@ func TestPreemption_TakesReservedPlace(t *testing.T) {
 		whole("most", 0, 100*time.Second, 66), whole("rest", 10*time.Second, 100*time.Second, 72),
 		whole("slow", 20*time.Second, 500*time.Second, 4), urgent,
 	}})
-	expect(t, play(t, s, kube.Lockstep).story(s), `
+	expect(t, play(t, s, kube.Lockstep).eventLog(s), `
 0s submitted most
 0s started most
 10s submitted rest
@@ -153,7 +153,7 @@ func TestNodeFailure_GangRestartsElsewhere(t *testing.T) {
 	for _, profile := range []kube.Profile{kube.Lockstep, kube.Native} {
 		r := play(t, s, profile)
 		if profile == kube.Lockstep {
-			expect(t, r.story(s), `
+			expect(t, r.eventLog(s), `
 0s submitted a
 0s started a
 10s nodes-failed
@@ -186,7 +186,7 @@ func TestBackfill(t *testing.T) {
 	long := whole("slow", 21*time.Second, 500*time.Second, 4)
 	s := set(t, "gb200-72", scenario.Options{Estimates: 1}, trace.Trace{Jobs: []trace.Job{most, all, short, long}})
 	r := play(t, s, kube.Lockstep)
-	expect(t, r.story(s), `
+	expect(t, r.eventLog(s), `
 0s submitted most
 0s started most
 10s submitted rest
@@ -330,7 +330,7 @@ func TestPreemption_GangBehindTheHeadPreempts(t *testing.T) {
 4h0m0s ended r4
 5h2m0s ended low
 `
-	expect(t, play(t, s, kube.Lockstep).story(s), want)
+	expect(t, play(t, s, kube.Lockstep).eventLog(s), want)
 	machine := direct.NewEngine(direct.Options{Preempt: true}, time.Now)
-	expect(t, run(t.Context(), t, s, machine).story(s), want)
+	expect(t, run(t.Context(), t, s, machine).eventLog(s), want)
 }
