@@ -10,13 +10,13 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// team is needs of one claim whose devices must all have one value of an attribute.
-type team struct {
+// matchGroup is needs of one claim whose devices must all have one value of an attribute.
+type matchGroup struct {
 	key   string
 	needs []need
 }
 
-// aligned checks each attribute that must match: the teams that request the same are given to its values; each value
+// aligned checks each attribute that must match: the groups that request the same are given to its values; each value
 // hosts a number of them.
 func (at *trial) aligned() string {
 	for _, attribute := range at.matched() {
@@ -24,35 +24,35 @@ func (at *trial) aligned() string {
 		if !known {
 			continue
 		}
-		for _, teams := range alikeTeams(at.teams(attribute)) {
+		for _, groups := range alikeGroups(at.groups(attribute)) {
 			hosted := 0
 			for _, value := range values {
-				hosted += at.hosts(teams[0], len(teams)-hosted, value)
-				if hosted == len(teams) {
+				hosted += at.hosts(groups[0], len(groups)-hosted, value)
+				if hosted == len(groups) {
 					break
 				}
 			}
-			if hosted < len(teams) {
-				return misaligned(teams, hosted, attribute)
+			if hosted < len(groups) {
+				return misaligned(groups, hosted, attribute)
 			}
 		}
 	}
 	return ""
 }
 
-// misaligned returns the rule for teams when only some have a value to share.
-func misaligned(teams []team, hosted int, attribute string) string {
-	members := make([]string, 0, len(teams[0].needs))
-	for _, n := range teams[0].needs {
+// misaligned returns the rule for groups when only some have a value to share.
+func misaligned(groups []matchGroup, hosted int, attribute string) string {
+	members := make([]string, 0, len(groups[0].needs))
+	for _, n := range groups[0].needs {
 		members = append(members, n.name)
 	}
 	what := strings.Join(members, "+")
-	if len(teams) == 1 {
+	if len(groups) == 1 {
 		return fmt.Sprintf("no value of %s has free devices for %s", attribute, what)
 	}
 	return fmt.Sprintf(
 		"%d groups like %s, each aligned on %s, are needed: %d can be had",
-		len(teams),
+		len(groups),
 		what,
 		attribute,
 		hosted,
@@ -62,30 +62,30 @@ func misaligned(teams []team, hosted int, attribute string) string {
 // matched returns the attributes of constraints that ask for one value, each once.
 func (at *trial) matched() []string {
 	var all []string
-	for _, b := range at.terms.bonds {
-		if !b.distinct && len(b.wants) > 0 && !slices.Contains(all, b.attribute) {
+	for _, b := range at.terms.constraints {
+		if !b.distinct && len(b.requests) > 0 && !slices.Contains(all, b.attribute) {
 			all = append(all, b.attribute)
 		}
 	}
 	return all
 }
 
-// siteValue is a value of an attribute and the sites that have it.
-type siteValue struct {
-	sites map[int]bool
-	text  string
+// attributeValue is a value of an attribute and the devices that have it.
+type attributeValue struct {
+	devices map[int]bool
+	text    string
 }
 
 // values returns the values of an attribute, in order. The matches are not known if a device has a list of them or a
 // request computes its own.
-func (at *trial) values(attribute string) ([]siteValue, bool) {
+func (at *trial) values(attribute string) ([]attributeValue, bool) {
 	for _, n := range at.needs {
 		if n.derives {
 			return nil, false
 		}
 	}
 	byText := map[string]map[int]bool{}
-	for i, s := range at.sites {
+	for i, s := range at.devices {
 		a, found := s.attribute(attribute)
 		if !found {
 			continue
@@ -99,9 +99,9 @@ func (at *trial) values(attribute string) ([]siteValue, bool) {
 		}
 		byText[text][i] = true
 	}
-	all := make([]siteValue, 0, len(byText))
+	all := make([]attributeValue, 0, len(byText))
 	for _, text := range sortedKeys(byText) {
-		all = append(all, siteValue{byText[text], text})
+		all = append(all, attributeValue{byText[text], text})
 	}
 	return all, true
 }
@@ -133,25 +133,23 @@ func scalar(a resourcev1.DeviceAttribute) string {
 	return ""
 }
 
-// teams joins the needs that constraints on the attribute tie together: constraints that share a need make one team.
-func (at *trial) teams(attribute string) []team {
-	ties := make(
-		[]int,
-		len(at.needs),
-	) // each need to an earlier one of its team or itself, plus one; 0 if it is in none
+// groups joins the needs that constraints on the attribute tie together: constraints that share a need make one group.
+func (at *trial) groups(attribute string) []matchGroup {
+	// each need to an earlier one of its group or itself, plus one; 0 if it is in none
+	ties := make([]int, len(at.needs))
 	first := func(n int) int {
 		for ties[n] != n+1 {
 			n = ties[n] - 1
 		}
 		return n
 	}
-	for _, b := range at.terms.bonds {
+	for _, b := range at.terms.constraints {
 		if b.distinct || b.attribute != attribute {
 			continue
 		}
-		for _, n := range b.wants {
+		for _, n := range b.requests {
 			ties[n] = cmp.Or(ties[n], n+1)
-			one, other := first(b.wants[0]), first(n)
+			one, other := first(b.requests[0]), first(n)
 			ties[max(one, other)] = min(one, other) + 1
 		}
 	}
@@ -161,29 +159,29 @@ func (at *trial) teams(attribute string) []team {
 			byFirst[first(n)] = append(byFirst[first(n)], at.needs[n])
 		}
 	}
-	var all []team
+	var all []matchGroup
 	for _, needs := range byFirst {
 		if needs != nil {
-			all = append(all, newTeam(needs))
+			all = append(all, newMatchGroup(needs))
 		}
 	}
 	return all
 }
 
-func newTeam(needs []need) team {
+func newMatchGroup(needs []need) matchGroup {
 	keys := make([]string, 0, len(needs))
 	for _, n := range needs {
 		keys = append(keys, n.key)
 	}
 	slices.Sort(keys)
-	return team{strings.Join(keys, "\n"), needs}
+	return matchGroup{strings.Join(keys, "\n"), needs}
 }
 
-// alikeTeams gathers teams that can stand for each other, in order of the first of each.
-func alikeTeams(teams []team) [][]team {
-	var all [][]team
+// alikeGroups gathers groups that can stand for each other, in order of the first of each.
+func alikeGroups(groups []matchGroup) [][]matchGroup {
+	var all [][]matchGroup
 	of := map[string]int{}
-	for _, t := range teams {
+	for _, t := range groups {
 		i, known := of[t.key]
 		if !known {
 			i = len(all)
@@ -195,28 +193,28 @@ func alikeTeams(teams []team) [][]team {
 	return all
 }
 
-// hosts returns an upper bound of the number of teams that the devices of one value can serve, at most the limit.
-func (at *trial) hosts(t team, limit int, value siteValue) int {
-	teams := 0
-	for teams < limit && at.serve(t, teams+1, value) {
-		teams++
+// hosts returns an upper bound of the number of groups that the devices of one value can serve, at most the limit.
+func (at *trial) hosts(t matchGroup, limit int, value attributeValue) int {
+	groups := 0
+	for groups < limit && at.serve(t, groups+1, value) {
+		groups++
 	}
-	return teams
+	return groups
 }
 
-// serve reports whether nothing speaks against so many teams on the devices of one value.
-func (at *trial) serve(t team, teams int, value siteValue) bool {
+// serve reports whether nothing speaks against so many groups on the devices of one value.
+func (at *trial) serve(t matchGroup, groups int, value attributeValue) bool {
 	wanted, g := 0, newFlow()
-	sites := at.sink(g)
+	devices := at.sink(g)
 	for _, group := range at.alike(t.needs) {
 		n := group.needs[0]
 		v := g.vertex()
 		here := 0
 		for _, s := range n.from {
-			if value.sites[s] {
+			if value.devices[s] {
 				here++
 				if !n.admin {
-					g.edge(v, sites(s), at.perSite(s, len(group.needs)*teams))
+					g.edge(v, devices(s), at.perDevice(s, len(group.needs)*groups))
 				}
 			}
 		}
@@ -226,8 +224,8 @@ func (at *trial) serve(t team, teams int, value siteValue) bool {
 			}
 			continue
 		}
-		g.edge(source, v, group.least()*teams)
-		wanted += group.least() * teams
+		g.edge(source, v, group.least()*groups)
+		wanted += group.least() * groups
 	}
 	return g.most() >= wanted
 }

@@ -100,19 +100,19 @@ func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found deviceClasses
 	t := &terms{claims: claims, deviceClasses: found, selected: map[selection]verdict{}}
 	read := &lens{names: map[string]bool{}}
 	for i, c := range claims {
-		first := len(t.wants)
+		first := len(t.requests)
 		for _, r := range c.Spec.Devices.Requests {
-			w := want{claim: i, name: r.Name, options: options(r)}
-			for o := range w.options {
-				if t.fault = f.selects(t, read, &w.options[o], r); t.fault != "" {
+			w := request{claim: i, name: r.Name, alternatives: alternatives(r)}
+			for o := range w.alternatives {
+				if t.fault = f.selects(t, read, &w.alternatives[o], r); t.fault != "" {
 					return t
 				}
-				read.requested(w.options[o].capacity)
+				read.requested(w.alternatives[o].capacity)
 			}
 			w.key = w.standIn()
-			t.wants = append(t.wants, w)
+			t.requests = append(t.requests, w)
 		}
-		if t.fault = tooMany(t.wants[first:]); t.fault != "" {
+		if t.fault = tooMany(t.requests[first:]); t.fault != "" {
 			return t
 		}
 		for _, constraint := range c.Spec.Devices.Constraints {
@@ -122,7 +122,7 @@ func (f *Fitter) compile(claims []*resourcev1.ResourceClaim, found deviceClasses
 				return t
 			}
 			read.constrained(constraint)
-			t.bonds = append(t.bonds, bondOf(i, constraint, t.wants, first))
+			t.constraints = append(t.constraints, constraintOf(i, constraint, t.requests, first))
 		}
 	}
 	t.lens = f.lens(read)
@@ -161,19 +161,19 @@ func (f *Fitter) expression(compiled cel.CompilationResult) expression {
 	return e
 }
 
-// options returns the alternatives of a request without their selectors.
-func options(r resourcev1.DeviceRequest) []option {
+// alternatives returns the alternatives of a request without their selectors.
+func alternatives(r resourcev1.DeviceRequest) []alternative {
 	if e := r.Exactly; e != nil {
-		return []option{{
+		return []alternative{{
 			name: r.Name, deviceClass: e.DeviceClassName, count: int(e.Count),
 			all:   e.AllocationMode == resourcev1.DeviceAllocationModeAll,
 			admin: e.AdminAccess != nil && *e.AdminAccess, derives: e.DerivedAttributes,
 			capacity: e.Capacity, tolerations: e.Tolerations,
 		}}
 	}
-	all := make([]option, 0, len(r.FirstAvailable))
+	all := make([]alternative, 0, len(r.FirstAvailable))
 	for _, s := range r.FirstAvailable {
-		all = append(all, option{
+		all = append(all, alternative{
 			name:        resourceclaim.CreateSubRequestRef(r.Name, s.Name),
 			deviceClass: s.DeviceClassName, count: int(s.Count),
 			all:     s.AllocationMode == resourcev1.DeviceAllocationModeAll,
@@ -183,8 +183,8 @@ func options(r resourcev1.DeviceRequest) []option {
 	return all
 }
 
-// selects compiles the selectors of an option, its class's first, and returns the first failure as a sentence.
-func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceRequest) string {
+// selects compiles the selectors of an alternative, its class's first, and returns the first failure as a sentence.
+func (f *Fitter) selects(t *terms, read *lens, o *alternative, r resourcev1.DeviceRequest) string {
 	var list []selector
 	add := func(of string, selectors []resourcev1.DeviceSelector, priced bool) string {
 		for _, s := range selectors {
@@ -230,9 +230,9 @@ func (f *Fitter) selects(t *terms, read *lens, o *option, r resourcev1.DeviceReq
 	return ""
 }
 
-// derives compiles the expressions of the attributes that an option derives, and returns the first failure as a
+// derives compiles the expressions of the attributes that an alternative derives, and returns the first failure as a
 // sentence.
-func (f *Fitter) derives(t *terms, read *lens, o *option) string {
+func (f *Fitter) derives(t *terms, read *lens, o *alternative) string {
 	for _, a := range o.derives {
 		compiled := f.compiled.GetOrCompileDerivedAttribute(a.Expression)
 		if compiled.Error != nil {
@@ -268,7 +268,7 @@ func oneLine(text string) string {
 }
 
 // standIn returns a key: equal for requests with the same alternatives, which can stand for each other.
-func (w want) standIn() string {
+func (w request) standIn() string {
 	type plain struct {
 		Kind, Count int
 		All, Admin  bool
@@ -276,8 +276,8 @@ func (w want) standIn() string {
 		Capacity    *resourcev1.CapacityRequirements
 		Tolerations []resourcev1.DeviceToleration
 	}
-	all := make([]plain, 0, len(w.options))
-	for _, o := range w.options {
+	all := make([]plain, 0, len(w.alternatives))
+	for _, o := range w.alternatives {
 		all = append(all, plain{o.kind, o.count, o.all, o.admin, o.derives, o.capacity, o.tolerations})
 	}
 	text, err := json.Marshal(all)
@@ -288,12 +288,12 @@ func (w want) standIn() string {
 }
 
 // tooMany refuses claims that no node could be given: one claim holds a limited number of devices.
-func tooMany(wants []want) string {
+func tooMany(requests []request) string {
 	const most = resourcev1.AllocationResultsMaxSize
 	least := 0
-	for _, w := range wants {
+	for _, w := range requests {
 		fewest := most + 1
-		for _, o := range w.options {
+		for _, o := range w.alternatives {
 			if o.all {
 				fewest = 0
 				break
@@ -311,20 +311,20 @@ func tooMany(wants []want) string {
 	return ""
 }
 
-// bondOf returns the bond between the wants of a claim, which start at first.
-func bondOf(claim int, c resourcev1.DeviceConstraint, wants []want, first int) bond {
-	b := bond{claim: claim}
+// constraintOf returns the constraint between the requests of a claim, which start at first.
+func constraintOf(claim int, c resourcev1.DeviceConstraint, requests []request, first int) constraint {
+	b := constraint{claim: claim}
 	if c.DistinctAttribute != nil {
 		b.distinct = true
 		b.attribute = string(*c.DistinctAttribute)
 	} else {
 		b.attribute = string(*c.MatchAttribute)
 	}
-	for i, w := range wants[first:] {
-		named := func(o option) bool { return slices.Contains(c.Requests, o.name) }
-		free := func(o option) bool { return !named(o) }
-		if len(c.Requests) == 0 || slices.Contains(c.Requests, w.name) || !slices.ContainsFunc(w.options, free) {
-			b.wants = append(b.wants, first+i)
+	for i, w := range requests[first:] {
+		named := func(o alternative) bool { return slices.Contains(c.Requests, o.name) }
+		free := func(o alternative) bool { return !named(o) }
+		if len(c.Requests) == 0 || slices.Contains(c.Requests, w.name) || !slices.ContainsFunc(w.alternatives, free) {
+			b.requests = append(b.requests, first+i)
 		}
 	}
 	return b

@@ -15,7 +15,7 @@ const slack = 1e-9
 // setOf names the first counter set that the device draws on, if it draws on one whenever it is given to a pod. A
 // device that is shared draws on it once for all.
 func (at *trial) setOf(s int) (setName, bool) {
-	d := &at.sites[s]
+	d := &at.devices[s]
 	if len(d.ConsumesCounters) == 0 || d.shareable() {
 		return setName{}, false
 	}
@@ -33,7 +33,7 @@ type setName struct {
 // are counted so, each by a counter of its own.
 func (at *trial) setHolds(set setName) int {
 	var members []int
-	for s := range at.sites {
+	for s := range at.devices {
 		if of, draws := at.setOf(s); draws && of == set && at.needed(s) {
 			members = append(members, s)
 		}
@@ -41,11 +41,11 @@ func (at *trial) setHolds(set setName) int {
 	costs := map[string][]float64{}
 	left := map[string]float64{}
 	for _, s := range members {
-		for name, q := range at.sites[s].left[set.name] {
+		for name, q := range at.devices[s].left[set.name] {
 			if _, known := left[name]; !known {
 				left[name] = q.AsApproximateFloat64()
 			}
-			costs[name] = append(costs[name], counterValue(at.sites[s], 0, name))
+			costs[name] = append(costs[name], counterValue(at.devices[s], 0, name))
 		}
 	}
 	most := len(members)
@@ -60,7 +60,7 @@ func (at *trial) units(members []int) int {
 	costs := make([]float64, len(members))
 	sum := 0.0
 	for i, s := range members {
-		d := at.sites[s]
+		d := at.devices[s]
 		set := d.ConsumesCounters[0].CounterSet
 		sum = 0
 		for name, q := range d.left[set] {
@@ -74,7 +74,7 @@ func (at *trial) units(members []int) int {
 }
 
 // counterValue returns the amount that the device draws from a counter of the set with that index, 0 if none.
-func counterValue(d site, set int, name string) float64 {
+func counterValue(d deviceState, set int, name string) float64 {
 	c := d.ConsumesCounters[set].Counters[name]
 	return c.Value.AsApproximateFloat64()
 }
@@ -91,7 +91,7 @@ func paid(costs []float64, purse float64) int {
 	return len(costs)
 }
 
-// needed reports whether some request that takes devices could use the site.
+// needed reports whether some request that takes devices could use the device.
 func (at *trial) needed(s int) bool {
 	last := ""
 	return slices.ContainsFunc(at.needs, func(n need) bool {
@@ -108,7 +108,7 @@ func (at *trial) needed(s int) bool {
 func (at *trial) counters() string {
 	left := map[string]float64{}
 	pools := map[int]bool{}
-	for _, s := range at.sites {
+	for _, s := range at.devices {
 		if pools[s.pool] {
 			continue
 		}
@@ -146,7 +146,7 @@ func amount(sum float64) string {
 func (at *trial) cheapest(n need, name string) float64 {
 	least := math.Inf(1)
 	for _, s := range n.from {
-		d := at.sites[s]
+		d := at.devices[s]
 		if d.shareable() {
 			return 0
 		}

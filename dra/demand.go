@@ -39,8 +39,8 @@ type terms struct {
 	claims        []*resourcev1.ResourceClaim
 	deviceClasses deviceClasses
 	lens          *lens
-	wants         []want
-	bonds         []bond
+	requests      []request
+	constraints   []constraint
 	// kinds are the different lists of selectors.
 	kinds [][]selector
 	// selected caches the devices that the selectors of a kind select.
@@ -50,17 +50,17 @@ type terms struct {
 	price uint64
 }
 
-// want is one request, with its alternatives.
-type want struct {
+// request is a DeviceRequest of a claim, with its alternatives.
+type request struct {
 	claim int
 	name  string
 	// key is equal for requests that can stand for each other.
-	key     string
-	options []option
+	key          string
+	alternatives []alternative
 }
 
-// option is one alternative of a request, or the request itself.
-type option struct {
+// alternative is one alternative of a request, or the request itself.
+type alternative struct {
 	// name is request or request/alternative.
 	name        string
 	deviceClass string
@@ -72,14 +72,14 @@ type option struct {
 	tolerations []resourcev1.DeviceToleration
 }
 
-// bond is a constraint on the wants of one claim: one value of an attribute for all their devices, or a different value
+// constraint asks for one value of an attribute for the devices of several requests of a claim, or for a different one
 // for each.
-type bond struct {
+type constraint struct {
 	claim     int
 	attribute string
 	distinct  bool
-	// wants are those that are surely bound, whichever alternative is taken.
-	wants []int
+	// requests are those that are surely bound, whichever alternative is taken.
+	requests []int
 }
 
 // selector is one expression and where it was read.

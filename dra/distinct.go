@@ -8,8 +8,8 @@ import (
 // distinct checks each constraint that requires a different value of an attribute for each device: every value serves
 // one device.
 func (at *trial) distinct() string {
-	for _, b := range at.terms.bonds {
-		if !b.distinct || len(b.wants) == 0 {
+	for _, b := range at.terms.constraints {
+		if !b.distinct || len(b.requests) == 0 {
 			continue
 		}
 		values, known := at.values(b.attribute)
@@ -17,8 +17,8 @@ func (at *trial) distinct() string {
 			continue
 		}
 		wanted, g := 0, newFlow()
-		needs := make([]int, 0, len(b.wants))
-		for _, w := range b.wants {
+		needs := make([]int, 0, len(b.requests))
+		for _, w := range b.requests {
 			v := g.vertex()
 			needs = append(needs, v)
 			g.edge(source, v, at.needs[w].least)
@@ -27,8 +27,8 @@ func (at *trial) distinct() string {
 		for _, value := range values {
 			v := g.vertex()
 			g.edge(v, sink, 1)
-			for i, w := range b.wants {
-				if slices.ContainsFunc(at.needs[w].from, func(s int) bool { return value.sites[s] }) {
+			for i, w := range b.requests {
+				if slices.ContainsFunc(at.needs[w].from, func(s int) bool { return value.devices[s] }) {
 					g.edge(needs[i], v, 1)
 				}
 			}

@@ -185,7 +185,7 @@ func takes(results []resourcev1.AllocationResult) bool {
 // wide reports whether a device that could be used reaches other nodes.
 func (at *trial) wide() bool {
 	return slices.ContainsFunc(at.needs, func(n need) bool {
-		return slices.ContainsFunc(n.from, func(s int) bool { return at.sites[s].reach.wide() })
+		return slices.ContainsFunc(n.from, func(s int) bool { return at.devices[s].reach.wide() })
 	})
 }
 
@@ -202,8 +202,8 @@ func (at *trial) refusal(ctx context.Context, err error) (rule string, unknown b
 	if fault := at.fault(ctx); fault != "" {
 		return fault, false
 	}
-	for _, w := range at.terms.wants {
-		if slices.ContainsFunc(w.options, func(o option) bool { return o.all }) {
+	for _, w := range at.terms.requests {
+		if slices.ContainsFunc(w.alternatives, func(o alternative) bool { return o.all }) {
 			return fmt.Sprintf(
 				"request %s asks for all devices, which cannot all be had under the constraints",
 				w.name,
@@ -227,9 +227,9 @@ func plain(err error) string {
 
 // fault names the selector that fails on a device of the node, "" if none does.
 func (at *trial) fault(ctx context.Context) string {
-	for _, w := range at.terms.wants {
-		for _, o := range w.options {
-			for _, s := range slices.Concat(at.sites, at.f.hidden(at.view, at.terms.lens)) {
+	for _, w := range at.terms.requests {
+		for _, o := range w.alternatives {
+			for _, s := range slices.Concat(at.devices, at.f.hidden(at.view, at.terms.lens)) {
 				if fault := at.terms.selects(ctx, o.kind, s).fault; fault != "" {
 					return fmt.Sprintf("request %s: %s", o.name, fault)
 				}

@@ -33,16 +33,16 @@ type part struct {
 	*pool
 
 	whole bool
-	some  []glimpse
+	some  []seenDevice
 	// last is set if a device in a slice for the node has binding conditions: the allocator visits such pools after all
 	// others.
 	last bool
 }
 
-// glimpse is a device in a node's view, by its index. A device that does not reach the node is included where the
+// seenDevice is a device in a node's view, by its index. A device that does not reach the node is included where the
 // devices of a slice each have their own nodes, because the allocator evaluates selectors before nodes: a selector that
 // fails makes the allocation fail.
-type glimpse struct {
+type seenDevice struct {
 	index   int
 	reached bool
 }
@@ -197,18 +197,18 @@ func (p *pool) seenFrom(n *corev1.Node) (part, bool) {
 	}
 	for i, d := range p.devices {
 		if holds := d.reach.holds(n); holds || d.own {
-			seen.some = append(seen.some, glimpse{i, holds})
+			seen.some = append(seen.some, seenDevice{i, holds})
 			if holds {
 				reached[d.slice] = true
 			}
 		}
 	}
-	seen.some = slices.DeleteFunc(seen.some, func(g glimpse) bool { return !reached[p.devices[g.index].slice] })
+	seen.some = slices.DeleteFunc(seen.some, func(g seenDevice) bool { return !reached[p.devices[g.index].slice] })
 	seen.last = slices.ContainsFunc(
 		p.devices,
 		func(d device) bool { return reached[d.slice] && d.BindingConditions != nil },
 	)
-	hidden := func(g glimpse) bool { return !g.reached }
+	hidden := func(g seenDevice) bool { return !g.reached }
 	if len(seen.some) == len(p.devices) && !slices.ContainsFunc(seen.some, hidden) {
 		seen.whole, seen.some = true, nil
 	}

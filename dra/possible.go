@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// need is a want as a necessary condition: every result of the allocator gives it at least so many of these devices.
+// need is a request as a necessary condition: every result of the allocator gives it at least so many of these devices.
 type need struct {
-	*want
+	*request
 
-	// least is the number of devices that the want needs, of alternatives the smallest number.
+	// least is the number of devices that the request needs, of alternatives the smallest number.
 	least int
-	// from are the indexes of the sites that the want could use, by one alternative or another.
+	// from are the indexes of the devices that the request could use, by one alternative or another.
 	from []int
 	// admin needs take nothing from others.
 	admin   bool
 	derives bool
 }
 
-// trial holds the inputs of the necessary conditions: the sites of a node and the pod's needs of them.
+// trial holds the inputs of the necessary conditions: the devices of a node and the pod's needs of them.
 type trial struct {
-	f     *Fitter
-	view  *view
-	terms *terms
-	sites []site
+	f       *Fitter
+	view    *view
+	terms   *terms
+	devices []deviceState
 	// partial is set if a pool that the node sees is not complete.
 	partial bool
 	needs   []need
@@ -33,13 +33,13 @@ type trial struct {
 // possible returns the rule that excludes the demand on a node in this state, "" if none does. The allocator refuses a
 // demand that a rule excludes, and may refuse others.
 func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (string, *trial) {
-	at := &trial{f: f, view: v, terms: t, sites: f.sites(v, l, t.lens)}
+	at := &trial{f: f, view: v, terms: t, devices: f.devices(v, l, t.lens)}
 	at.partial = slices.ContainsFunc(v.parts, func(p part) bool { return p.partial })
 	known := map[string]need{}
-	for i := range t.wants {
-		w := &t.wants[i]
+	for i := range t.requests {
+		w := &t.requests[i]
 		n, same := known[w.key]
-		if n.want = w; !same {
+		if n.request = w; !same {
 			var rule string
 			if n, rule = at.need(ctx, w); rule != "" {
 				return rule, at
@@ -59,16 +59,16 @@ func (f *Fitter) possible(ctx context.Context, v *view, l *Ledger, t *terms) (st
 }
 
 // need looks for the devices that each alternative could use.
-func (at *trial) need(ctx context.Context, w *want) (need, string) {
-	n := need{want: w, least: unlimited}
+func (at *trial) need(ctx context.Context, w *request) (need, string) {
+	n := need{request: w, least: unlimited}
 	var first string
-	for _, o := range w.options {
+	for _, o := range w.alternatives {
 		if o.all && at.partial {
 			return n, fmt.Sprintf("request %s asks for all devices and a resource pool is not complete", w.name)
 		}
 		n.admin = n.admin || o.admin
 		n.derives = n.derives || len(o.derives) > 0
-		least, from, rule := at.option(ctx, o)
+		least, from, rule := at.alternative(ctx, o)
 		if rule != "" {
 			if first == "" {
 				first = rule
@@ -86,11 +86,12 @@ func (at *trial) need(ctx context.Context, w *want) (need, string) {
 	return n, ""
 }
 
-// option returns the number of devices that the option needs and those that it could use, or the rule that excludes it.
-func (at *trial) option(ctx context.Context, o option) (least int, from []int, rule string) {
+// alternative returns the number of devices that the alternative needs and those that it could use, or the rule that
+// excludes it.
+func (at *trial) alternative(ctx context.Context, o alternative) (least int, from []int, rule string) {
 	// Of all devices those count that could ever serve; spoiled are those of them that cannot now.
 	selected, sure, spoiled := 0, 0, 0
-	for i, s := range at.sites {
+	for i, s := range at.devices {
 		if !at.terms.selects(ctx, o.kind, s).yes {
 			continue
 		}
@@ -125,7 +126,7 @@ func (at *trial) option(ctx context.Context, o option) (least int, from []int, r
 // shares, and each counter set holds so many devices.
 func (at *trial) together() string {
 	wanted, g := 0, newFlow()
-	sites := at.sink(g)
+	devices := at.sink(g)
 	for _, group := range at.alike(at.needs) {
 		n := group.needs[0]
 		if n.admin {
@@ -135,7 +136,7 @@ func (at *trial) together() string {
 		g.edge(source, v, group.least())
 		wanted += group.least()
 		for _, s := range n.from {
-			g.edge(v, sites(s), at.perSite(s, len(group.needs)))
+			g.edge(v, devices(s), at.perDevice(s, len(group.needs)))
 		}
 	}
 	if got := g.most(); got < wanted {
@@ -171,18 +172,18 @@ func (at *trial) alike(needs []need) []alike {
 	return all
 }
 
-// perSite returns the number of times that so many requests could use one device: each at most once, and only a device
-// with shares more than once in all.
-func (at *trial) perSite(s, requests int) int {
-	if at.f.features.ConsumableCapacity && at.sites[s].shareable() {
+// perDevice returns the number of times that so many requests could use one device: each at most once, and only a
+// device with shares more than once in all.
+func (at *trial) perDevice(s, requests int) int {
+	if at.f.features.ConsumableCapacity && at.devices[s].shareable() {
 		return requests
 	}
 	return 1
 }
 
-// sink joins sites to the sink of the network on demand, each with the shares that it has, devices that draw on
+// sink joins devices to the sink of the network on demand, each with the shares that it has, devices that draw on
 // counters by way of their counter set.
-func (at *trial) sink(g *flow) func(site int) int {
+func (at *trial) sink(g *flow) func(device int) int {
 	vertices := map[int]int{}
 	sets := map[setName]int{}
 	return func(s int) int {
@@ -206,14 +207,14 @@ func (at *trial) sink(g *flow) func(site int) int {
 }
 
 // most returns an upper bound of the number of requests that could use the device at once. They may be of several
-// kinds: of each capacity every one of them draws at least what the most modest option draws.
+// kinds: of each capacity every one of them draws at least what the most modest alternative draws.
 func (at *trial) most(s int) int {
-	if !at.f.features.ConsumableCapacity || !at.sites[s].shareable() {
+	if !at.f.features.ConsumableCapacity || !at.devices[s].shareable() {
 		return 1
 	}
-	var options []option
-	for _, w := range at.terms.wants {
-		options = append(options, w.options...)
+	var alternatives []alternative
+	for _, w := range at.terms.requests {
+		alternatives = append(alternatives, w.alternatives...)
 	}
-	return max(at.f.shares(at.sites[s], options...), 1)
+	return max(at.f.shares(at.devices[s], alternatives...), 1)
 }

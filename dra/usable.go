@@ -11,8 +11,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
-// site is one device of a node as the necessary conditions see it.
-type site struct {
+// deviceState is one device of a node as the necessary conditions see it.
+type deviceState struct {
 	device
 
 	seen uint32
@@ -22,9 +22,9 @@ type site struct {
 	left map[string]map[string]resource.Quantity
 }
 
-// sites returns the devices that the node sees, in the allocator's order. Pools that are not complete give none.
-func (f *Fitter) sites(v *view, l *Ledger, through *lens) []site {
-	var all []site
+// devices returns the devices that the node sees, in the allocator's order. Pools that are not complete give none.
+func (f *Fitter) devices(v *view, l *Ledger, through *lens) []deviceState {
+	var all []deviceState
 	for i, p := range v.parts {
 		if p.partial {
 			continue
@@ -36,20 +36,20 @@ func (f *Fitter) sites(v *view, l *Ledger, through *lens) []site {
 		}
 		seen := f.seen(p.pool, through)
 		p.each(func(d int) {
-			all = append(all, site{p.devices[d], seen[d+1], h.of(p.devices[d].Name), i, left})
+			all = append(all, deviceState{p.devices[d], seen[d+1], h.of(p.devices[d].Name), i, left})
 		})
 	}
 	return all
 }
 
 // hidden returns the devices that the node does not reach and the allocator asks selectors about all the same.
-func (f *Fitter) hidden(v *view, through *lens) []site {
-	var all []site
+func (f *Fitter) hidden(v *view, through *lens) []deviceState {
+	var all []deviceState
 	for _, p := range v.parts {
 		seen := f.seen(p.pool, through)
 		for _, g := range p.some {
 			if !g.reached {
-				all = append(all, site{device: p.devices[g.index], seen: seen[g.index+1]})
+				all = append(all, deviceState{device: p.devices[g.index], seen: seen[g.index+1]})
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func (f *Fitter) hidden(v *view, through *lens) []site {
 
 // selects reports whether the selectors of a kind select the device. The result depends only on the device's number
 // through the demand's lens, so it is computed once.
-func (t *terms) selects(ctx context.Context, kind int, s site) verdict {
+func (t *terms) selects(ctx context.Context, kind int, s deviceState) verdict {
 	at := selection{kind, s.seen}
 	if v, known := t.selected[at]; known {
 		return v
@@ -88,16 +88,17 @@ func (t *terms) selects(ctx context.Context, kind int, s site) verdict {
 	return v
 }
 
-// usable reports whether the device, which the option selects, could be given to it now, considering that device alone.
-func (f *Fitter) usable(o option, s site) bool {
+// usable reports whether the device, which the alternative selects, could be given to it now, considering that device
+// alone.
+func (f *Fitter) usable(o alternative, s deviceState) bool {
 	if !o.admin && s.use.taken {
 		return false
 	}
 	return !f.repelled(o, s) && f.roomy(o, s) && f.charged(s)
 }
 
-// repelled reports whether the option does not tolerate a taint of the device.
-func (f *Fitter) repelled(o option, s site) bool {
+// repelled reports whether the alternative does not tolerate a taint of the device.
+func (f *Fitter) repelled(o alternative, s deviceState) bool {
 	if !f.features.DeviceTaints {
 		return false
 	}
@@ -117,9 +118,9 @@ func (f *Fitter) repelled(o option, s site) bool {
 	return false
 }
 
-// offers reports whether the device's capacities could serve the option if none were used, and whether that is certain:
-// only the allocator knows the value to which a policy rounds a request up.
-func (f *Fitter) offers(o option, s site) (could, sure bool) {
+// offers reports whether the device's capacities could serve the alternative if none were used, and whether that is
+// certain: only the allocator knows the value to which a policy rounds a request up.
+func (f *Fitter) offers(o alternative, s deviceState) (could, sure bool) {
 	if !f.features.ConsumableCapacity {
 		return true, true
 	}
@@ -134,8 +135,8 @@ func (f *Fitter) offers(o option, s site) (could, sure bool) {
 	return could, could && sure
 }
 
-// roomy reports whether the device has the capacities that the option names, and enough of them left.
-func (f *Fitter) roomy(o option, s site) bool {
+// roomy reports whether the device has the capacities that the alternative names, and enough of them left.
+func (f *Fitter) roomy(o alternative, s deviceState) bool {
 	if !f.features.ConsumableCapacity {
 		return true
 	}
@@ -149,9 +150,9 @@ func (f *Fitter) roomy(o option, s site) bool {
 	return f.shares(s, o) > 0
 }
 
-// shares returns an upper bound of the number of shares of the device that requests of these options could have
+// shares returns an upper bound of the number of shares of the device that requests of these alternatives could have
 // together, 1 if it is not shareable.
-func (f *Fitter) shares(s site, options ...option) int {
+func (f *Fitter) shares(s deviceState, alternatives ...alternative) int {
 	most := unlimited
 	for name, c := range s.Capacity {
 		left := c.Value.AsApproximateFloat64()
@@ -159,7 +160,7 @@ func (f *Fitter) shares(s site, options ...option) int {
 			left -= q.AsApproximateFloat64()
 		}
 		least := math.Inf(1)
-		for _, o := range options {
+		for _, o := range alternatives {
 			least = min(least, leastConsumed(o, name, c))
 		}
 		if least > 0 {
@@ -172,8 +173,8 @@ func (f *Fitter) shares(s site, options ...option) int {
 	return most
 }
 
-// leastConsumed returns a lower bound of the option's use of a capacity. A policy can only round it up.
-func leastConsumed(o option, name resourcev1.QualifiedName, c resourcev1.DeviceCapacity) float64 {
+// leastConsumed returns a lower bound of the alternative's use of a capacity. A policy can only round it up.
+func leastConsumed(o alternative, name resourcev1.QualifiedName, c resourcev1.DeviceCapacity) float64 {
 	if o.capacity != nil {
 		if q, named := o.capacity.Requests[name]; named {
 			return q.AsApproximateFloat64()
@@ -196,7 +197,7 @@ func atMost(whole, part float64) int {
 
 // charged reports whether the counters that the device draws on are there. A device that is in use in shares has drawn
 // on them before.
-func (f *Fitter) charged(s site) bool {
+func (f *Fitter) charged(s deviceState) bool {
 	if f.features.ConsumableCapacity && s.shareable() && !s.use.idle() {
 		return true
 	}
