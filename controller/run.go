@@ -99,20 +99,12 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 	); err != nil {
 		return err
 	}
-	handled := options.Class()
-	resolver := resolve.New(mgr.GetClient(), mgr.GetAPIReader(), options.Namespace)
-	planning := planningFor(options, found.offer)
-	kinds := servedkinds.Kinds{Discovery: found.clients.Discovery()}
-	nodes, levels, err := foreknowledge(mgr, options)
+	reconciler, err := found.newReconciler(mgr, measured)
 	if err != nil {
 		return err
 	}
 	if options.WebhookPort != 0 {
-		validator := &admission.Validator{
-			Class: handled, Runtimes: resolver, JobSets: mgr.GetClient(), Live: mgr.GetAPIReader(),
-			Nodes: nodes, Levels: levels, Kinds: kinds, Options: planning,
-		}
-		if err = registerWebhooks(ctx, mgr, resolver, validator); err != nil {
+		if err = registerWebhooks(ctx, mgr, reconciler.Resolver, validatorOf(reconciler)); err != nil {
 			return err
 		}
 	}
@@ -121,24 +113,9 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		if reports, err = addStatusServer(mgr, restConfig, keeper, options, registry); err != nil {
 			return err
 		}
+		reconciler.Authority = reports.authority
 	}
-	//nolint:staticcheck // Events of the newer API have no firstTimestamp, and Kubeflow's SDK drops those
-	recorder := mgr.GetEventRecorderFor("lockstep-controller")
-	reconciler := &trainjob.Reconciler{
-		Client:    mgr.GetClient(),
-		Live:      mgr.GetAPIReader(),
-		Resolver:  resolver,
-		Recorder:  recorder,
-		Clock:     clock.RealClock{},
-		Metrics:   measured,
-		Options:   planning,
-		Class:     handled,
-		Nodes:     nodes,
-		Levels:    levels,
-		Kinds:     kinds,
-		Authority: reports.authority,
-	}
-	census := metrics.NewCensus(trainjob.Census(ctx, mgr.GetClient(), handled, mgr.Elected()))
+	census := metrics.NewCensus(trainjob.Census(ctx, mgr.GetClient(), reconciler.Class, mgr.Elected()))
 	if err = registry.Register(census); err != nil {
 		return fmt.Errorf("registering the census of TrainJobs: %w", err)
 	}
@@ -146,6 +123,36 @@ func Run(ctx context.Context, options config.Options, registry prometheus.Regist
 		return err
 	}
 	return reports.run(ctx, mgr)
+}
+
+// newReconciler returns the reconciler of TrainJobs, without the authority of a status server.
+func (s surveyed) newReconciler(mgr ctrl.Manager, measured *metrics.Controller) (*trainjob.Reconciler, error) {
+	nodes, levels, err := foreknowledge(mgr, s.options)
+	if err != nil {
+		return nil, err
+	}
+	return &trainjob.Reconciler{
+		Client:   mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Resolver: resolve.New(mgr.GetClient(), mgr.GetAPIReader(), s.options.Namespace),
+		//nolint:staticcheck // Events of the newer API have no firstTimestamp, and Kubeflow's SDK drops those
+		Recorder: mgr.GetEventRecorderFor("lockstep-controller"),
+		Clock:    clock.RealClock{},
+		Metrics:  measured,
+		Options:  planningFor(s.options, s.offer),
+		Class:    s.options.Class(),
+		Nodes:    nodes,
+		Levels:   levels,
+		Kinds:    servedkinds.Kinds{Discovery: s.clients.Discovery()},
+	}, nil
+}
+
+// validatorOf returns the validator that refuses the jobs that the reconciler would.
+func validatorOf(r *trainjob.Reconciler) *admission.Validator {
+	return &admission.Validator{
+		Class: r.Class, Runtimes: r.Resolver, JobSets: r.Client, Live: r.Live,
+		Nodes: r.Nodes, Levels: r.Levels, Kinds: r.Kinds, Options: r.Options,
+	}
 }
 
 // foreknowledge returns the checks that find pods that cannot run before they are created: no node holds them, or their
