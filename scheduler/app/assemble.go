@@ -54,34 +54,19 @@ func assemble(
 	if err != nil {
 		return assembled{}, err
 	}
-	profiles, aliases := merged(config.ComponentConfig.Profiles)
-	config.ComponentConfig.Profiles = profiles
+	var aliases map[string]string
+	config.ComponentConfig.Profiles, aliases = merged(config.ComponentConfig.Profiles)
 	natives, err := nativesOf(config.KubeConfig, api)
 	if err != nil {
 		return assembled{}, err
 	}
-	marks, err := marksOf(profiles, aliases, natives)
+	marks, err := marksOf(config.ComponentConfig.Profiles, aliases, natives)
 	if err != nil {
 		return assembled{}, err
 	}
-	client, err := gangapi.ClientWith(config.KubeConfig, api, marks.Reading())
-	if err != nil {
+	if err = useClient(config, api, marks); err != nil {
 		return assembled{}, err
 	}
-	// Only now: options with a name make informers of their own under it.
-	name, err := cache.NewInformerName("kube-scheduler")
-	if err != nil {
-		return assembled{}, fmt.Errorf("naming the informers: %w", err)
-	}
-	config.Client, config.InformerFactory = client, kubescheduler.NewInformerFactory(client, 0, name)
-	groups := config.InformerFactory.Scheduling().V1beta1().PodGroups().Lister()
-	client.ReadFrom(func(namespace, name string) *schedulingv1beta1.PodGroup {
-		group, err := groups.PodGroups(namespace).Get(name)
-		if err != nil {
-			return nil
-		}
-		return group
-	})
 	keeping, err := keeperClient(config.KubeConfig, api)
 	if err != nil {
 		return assembled{}, err
@@ -114,6 +99,29 @@ func assemble(
 	return assembled{
 		config: &completed, scheduler: made, keeper: keeper, grouper: grouper, requester: requester,
 	}, err
+}
+
+// useClient gives the scheduler the client whose PodGroups are in the API, and informers of it.
+func useClient(config *serverconfig.Config, api gangapi.API, marks *dialects.Reader) error {
+	client, err := gangapi.ClientWith(config.KubeConfig, api, marks.Reading())
+	if err != nil {
+		return err
+	}
+	// Only now: options with a name make informers of their own under it.
+	name, err := cache.NewInformerName("kube-scheduler")
+	if err != nil {
+		return fmt.Errorf("naming the informers: %w", err)
+	}
+	config.Client, config.InformerFactory = client, kubescheduler.NewInformerFactory(client, 0, name)
+	groups := config.InformerFactory.Scheduling().V1beta1().PodGroups().Lister()
+	client.ReadFrom(func(namespace, name string) *schedulingv1beta1.PodGroup {
+		group, err := groups.PodGroups(namespace).Get(name)
+		if err != nil {
+			return nil
+		}
+		return group
+	})
+	return nil
 }
 
 // configure reads the configuration that options name.
