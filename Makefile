@@ -446,24 +446,24 @@ bench-gangapi: ## A gang of a thousand bound and a hundred told why they wait, n
 	@$(GO) build $(JOBS) -ldflags "$(LDFLAGS)" -o $(BENCH)/bin/bench-gangapi ./simulator/cmd/bench-gangapi
 	@$(BENCH)/bin/bench-gangapi -dir $(BENCH)
 
-# What make benchmarks adds: -only CONTEST, -seeds 3, -quick, -found, -progress plain.
-CAMPAIGN ?=
+# What make benchmarks adds: -only COMPARISON, -seeds 3, -quick, -found, -progress plain.
+BENCHMARK ?=
 
 .PHONY: benchmarks
-benchmarks: ## Play the campaign of contests in virtual time and write docs/benchmarks.md (hours; goes on where it was interrupted).
+benchmarks: ## Play the comparisons of the benchmark in virtual time and write docs/benchmarks.md (hours; goes on where it was interrupted).
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build $(JOBS) -buildvcs=auto -o $(BENCH)/bin/benchmarks ./simulator/cmd/benchmarks
-	@GOGC=400 $(BENCH)/bin/benchmarks $(CAMPAIGN)
+	@GOGC=400 $(BENCH)/bin/benchmarks $(BENCHMARK)
 
 .PHONY: benchmarks-quick
-benchmarks-quick: ## The same contests with the first jobs and one seed, into out/ (minutes).
-	@$(MAKE) --no-print-directory benchmarks CAMPAIGN="-quick -dir out/quick -cards= -out out/quick/benchmarks.md -progress none"
+benchmarks-quick: ## The same comparisons with the first jobs and one seed, into out/ (minutes).
+	@$(MAKE) --no-print-directory benchmarks BENCHMARK="-quick -dir out/quick -cards= -out out/quick/benchmarks.md -progress none"
 
 # What make gates adds: -rewrite commits what is achieved now.
 GATES ?=
 
 .PHONY: gates
-gates: ## Eight small contended contests against committed results, with the differences that a change makes (a quarter of a minute).
+gates: ## Eight small contended comparisons against committed results, with the differences that a change makes (a quarter of a minute).
 	$(GO) test $(JOBS) -count=1 -v -run TestGates ./simulator/run/gates $(if $(GATES),-args $(GATES))
 
 .PHONY: bench-sim

@@ -11,7 +11,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 	"github.com/lockstep-project/lockstep/simulator/policy/openb"
 	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 	"github.com/lockstep-project/lockstep/simulator/score/results"
@@ -55,13 +55,13 @@ func newCompare(env Environment) *cobra.Command {
 	)
 	flags.StringVar(&options.seeds, "seeds", "0", "the seeds, separated by commas")
 	flags.BoolVar(&options.options.Quick, "quick", false,
-		fmt.Sprintf("play the most contended %d jobs in a row only", experiment.QuickJobs))
+		fmt.Sprintf("play the most contended %d jobs in a row only", simulation.QuickJobs))
 	flags.BoolVar(&options.force, "force", false, "compare what is not comparable, and say so")
 	return command
 }
 
 func (o *compareOptions) run(ctx context.Context, env Environment) error {
-	contest := experiment.Contest{
+	comparison := simulation.Comparison{
 		Schedulers: split(o.schedulers), Engine: o.engine, Dir: o.out, Wall: env.Clock,
 	}
 	for _, text := range split(o.seeds) {
@@ -72,28 +72,28 @@ func (o *compareOptions) run(ctx context.Context, env Environment) error {
 				Mend: "write whole numbers, such as 1,2,3",
 			}
 		}
-		contest.Seeds = append(contest.Seeds, seed)
+		comparison.Seeds = append(comparison.Seeds, seed)
 	}
 	input, err := o.open()
 	if err != nil {
 		return err
 	}
-	if err := input.Check(contest); err != nil {
+	if err := input.Check(comparison); err != nil {
 		return err
 	}
-	runs := len(contest.Schedulers) * len(contest.Seeds)
+	runs := len(comparison.Schedulers) * len(comparison.Seeds)
 	ctx, shown, err := o.show(ctx, env, runs)
 	if err != nil {
 		return err
 	}
-	contest.Progress = shown
+	comparison.Progress = shown
 	collectRarely()
-	outcomes, err := input.Contest(ctx, contest)
+	outcomes, err := input.Compare(ctx, comparison)
 	closing := shown.Close()
 	if err != nil {
 		return o.partly(env, len(outcomes), err)
 	}
-	cards := experiment.Cards(outcomes)
+	cards := simulation.Cards(outcomes)
 	if err := o.print(env, cards, outcomes); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (o *compareOptions) compareResults(env Environment, directories []string) e
 	if err := checkForm(o.output); err != nil {
 		return err
 	}
-	if o.names != (experiment.Names{}) {
+	if o.names != (simulation.Names{}) {
 		return &badinput.Error{
 			What: "there are results, and inputs to be played",
 			Mend: "leave out --fleet, --snapshot and --trace, or the results",
@@ -139,7 +139,7 @@ func (o *compareOptions) compareResults(env Environment, directories []string) e
 }
 
 // print compares and prints; outcomes are those of runs that were played now.
-func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outcomes []experiment.Outcome) error {
+func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outcomes []simulation.Outcome) error {
 	pair := compare.Runs
 	if o.force {
 		pair = compare.Forced
@@ -148,11 +148,11 @@ func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outco
 	if err != nil {
 		return err
 	}
-	if table, err = experiment.WithPublished(table, cards, o.names.Trace); err != nil {
+	if table, err = simulation.WithPublished(table, cards, o.names.Trace); err != nil {
 		return err
 	}
 	if outcomes != nil {
-		table = experiment.WithBounds(table, outcomes)
+		table = simulation.WithBounds(table, outcomes)
 	}
 	if o.output == "json" {
 		err = printJSON(env.Out, table)
@@ -162,7 +162,7 @@ func (o *compareOptions) print(env Environment, cards []measure.Scorecard, outco
 	if err != nil || o.out == "" || outcomes == nil {
 		return err
 	}
-	page, err := experiment.WriteComparison(o.out, table, outcomes)
+	page, err := simulation.WriteComparison(o.out, table, outcomes)
 	if err != nil {
 		return err
 	}

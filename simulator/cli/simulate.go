@@ -12,15 +12,15 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/badinput"
 	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 	"github.com/lockstep-project/lockstep/simulator/score/progress"
 )
 
 // replayOptions are the flags that simulate and compare have in common.
 type replayOptions struct {
-	names    experiment.Names
-	options  experiment.Options
+	names    simulation.Names
+	options  simulation.Options
 	declared string
 	engine   string
 	out      string
@@ -63,7 +63,7 @@ func (o *replayOptions) add(command *cobra.Command) {
 }
 
 // open reads the inputs, after the flags that are wrong by themselves.
-func (o *replayOptions) open() (*experiment.Input, error) {
+func (o *replayOptions) open() (*simulation.Input, error) {
 	if err := checkForm(o.output); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (o *replayOptions) open() (*experiment.Input, error) {
 	if o.options.Costs, err = o.costs.settings(); err != nil {
 		return nil, err
 	}
-	return experiment.Open(o.names, o.options)
+	return simulation.Open(o.names, o.options)
 }
 
 // declaredShare reads the value of --declared.
@@ -172,7 +172,7 @@ func (o *simulateOptions) run(ctx context.Context, env Environment) (err error) 
 		return err
 	}
 	collectRarely()
-	outcome, err := input.Run(ctx, experiment.Run{
+	outcome, err := input.Run(ctx, simulation.Run{
 		Scheduler: o.scheduler, Engine: o.engine, Seed: o.seed, Dir: o.out, Progress: shown, Wall: env.Clock,
 	})
 	closing := shown.Close()

@@ -151,7 +151,7 @@ func TestSimulate_FailsOnWorkLeftOrBrokenRule(t *testing.T) {
 	}
 }
 
-// compared plays a contest and reads its table.
+// compared plays a comparison and reads its table.
 func compared(t *testing.T, args ...string) compare.Table {
 	t.Helper()
 	code, out, stderr := execute(t, append([]string{"compare", "--progress", "none", "-o", "json"}, args...)...)
@@ -202,7 +202,7 @@ func TestCompare_PlaysOpenb(t *testing.T) {
 	}
 }
 
-// With a directory, a contest leaves a page, and results that can be compared again, though not with those of other
+// With a directory, a comparison leaves a page, and results that can be compared again, though not with those of other
 // inputs.
 func TestCompare_ReadsEarlierResults(t *testing.T) {
 	dir := t.TempDir()

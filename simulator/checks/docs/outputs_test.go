@@ -84,12 +84,12 @@ func tests(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestReadme_SaysTheLosses holds the first figure of the README to that of the campaign.
+// TestReadme_SaysTheLosses holds the first figure of the README to that of the benchmark.
 func TestReadme_SaysTheLosses(t *testing.T) {
 	losses := regexp.MustCompile(`(?m)^\*\*(In \d+ of \d+ simulated workloads [^*]*)\*\*`).
 		FindStringSubmatch(text(t, "docs/benchmarks.md"))
 	if losses == nil {
-		t.Fatal("docs/benchmarks.md does not say in how many contests Lockstep misses a figure")
+		t.Fatal("docs/benchmarks.md does not say in how many comparisons Lockstep misses a figure")
 	}
 	page.Page{
 		File:   "README.md",

@@ -1,4 +1,4 @@
-// Command benchmarks plays the campaign and writes its document. It resumes an interrupted campaign.
+// Command benchmarks plays the benchmark and writes its document. It resumes an interrupted benchmark.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/capture"
-	"github.com/lockstep-project/lockstep/simulator/run/campaign"
+	"github.com/lockstep-project/lockstep/simulator/run/benchmark"
 	"github.com/lockstep-project/lockstep/simulator/score/progress"
 )
 
@@ -28,22 +28,22 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	var o campaign.Options
+	var o benchmark.Options
 	flags := flag.NewFlagSet("benchmarks", flag.ContinueOnError)
 	flags.StringVar(&o.Dir, "dir", "out/benchmarks", "where results are kept, and found again")
 	flags.StringVar(&o.Cards, "cards", "docs/benchmarks", "the folder with the scorecards of all runs; empty for none")
-	flags.IntVar(&o.Seeds, "seeds", 0, "play at most so many seeds of each contest; 0 for all of the plan")
+	flags.IntVar(&o.Seeds, "seeds", 0, "play at most so many seeds of each comparison; 0 for all of the plan")
 	flags.StringVar(&o.Shared, "openb", "../shared/data/openb", "the folder with openb's lists")
 	flags.StringVar(&o.Committed, "committed", "simulator/inputs/trace/testdata/openb",
 		"the folder with those of them that are committed")
-	flags.StringVar(&o.Only, "only", "", "play this contest alone")
+	flags.StringVar(&o.Only, "only", "", "play this comparison alone")
 	flags.IntVar(
 		&o.Part,
 		"part",
 		0,
-		"with -parts: play only this part of the contests, from 1; then -found writes the document",
+		"with -parts: play only this part of the comparisons, from 1; then -found writes the document",
 	)
-	flags.IntVar(&o.Parts, "parts", 0, "into how many parts the contests are divided, one for each process; 0 for one")
+	flags.IntVar(&o.Parts, "parts", 0, "into how many parts the comparisons are divided, one for each process; 0 for one")
 	flags.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
 	flags.BoolVar(
 		&o.Found,
@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 	ctx, o.Progress = progress.Start(ctx, progress.Options{
 		Out: os.Stderr, In: os.Stdin, Form: form, Clock: clock.RealClock{}, Environment: os.Environ(),
 	})
-	document, err := campaign.Play(ctx, o)
+	document, err := benchmark.Play(ctx, o)
 	if closing := o.Progress.Close(); err == nil {
 		err = closing
 	}

@@ -53,7 +53,7 @@ func BenchmarkForesees(b *testing.B) {
 	}
 }
 
-// foreseen returns the scenario of a contest without estimates.
+// foreseen returns the scenario of a comparison without estimates.
 func foreseen(b *testing.B, fleet, name string, load float64, seed uint64) *scenario.Scenario {
 	b.Helper()
 	f, err := fleets.Open(fleet)

@@ -8,15 +8,15 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
 	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
-// Gate is one contest. It plays the most contended stretch of its trace (experiment.QuickJobs jobs at most).
+// Gate is one comparison. It plays the most contended stretch of its trace (simulation.QuickJobs jobs at most).
 type Gate struct {
 	Name    string
-	Names   experiment.Names
-	Options experiment.Options
+	Names   simulation.Names
+	Options simulation.Options
 }
 
 // All returns the gates. A name ends in the share of the jobs with a deadline: all, half or none. In every gate jobs
@@ -30,10 +30,10 @@ func All() []Gate {
 		// crowd lets so few jobs fill as large a fleet.
 		crowd = 25
 	)
-	philly := experiment.Names{Fleet: "h100-64", Trace: "philly"}
-	c1 := experiment.Names{Fleet: "c1", Trace: "acme-seren"}
-	of := func(name string, names experiment.Names, load, estimates float64) Gate {
-		o := experiment.Options{
+	philly := simulation.Names{Fleet: "h100-64", Trace: "philly"}
+	c1 := simulation.Names{Fleet: "c1", Trace: "acme-seren"}
+	of := func(name string, names simulation.Names, load, estimates float64) Gate {
+		o := simulation.Options{
 			Load:      load,
 			Estimates: estimates,
 			Quick:     true,
@@ -41,8 +41,8 @@ func All() []Gate {
 		}
 		return Gate{Name: name, Names: names, Options: o}
 	}
-	slowed := of("kalos-all", experiment.Names{Fleet: "c3", Trace: "acme-kalos"}, 5, said)
-	divided := of("c3-half", experiment.Names{Fleet: "c3", Trace: "acme-seren"}, 1.5, said)
+	slowed := of("kalos-all", simulation.Names{Fleet: "c3", Trace: "acme-kalos"}, 5, said)
+	divided := of("c3-half", simulation.Names{Fleet: "c3", Trace: "acme-seren"}, 1.5, said)
 	divided.Options.Silent = half
 	return []Gate{
 		of("philly-all", philly, 1.3, said),
@@ -51,20 +51,20 @@ func All() []Gate {
 		of("c1-none", c1, crowd, 0),
 		divided,
 		slowed,
-		of("starving-all", experiment.Names{Fleet: "h100-128", Trace: "starving-512"}, 1, said),
-		of("service-all", experiment.Names{Fleet: "h100-64", Trace: "service"}, 1, 1),
+		of("starving-all", simulation.Names{Fleet: "h100-128", Trace: "starving-512"}, 1, said),
+		of("service-all", simulation.Names{Fleet: "h100-64", Trace: "service"}, 1, 1),
 	}
 }
 
 // Play plays a gate by Lockstep with seed 1 and returns its scorecard.
 func (g Gate) Play(ctx context.Context, wall clock.PassiveClock) (measure.Scorecard, error) {
-	in, err := experiment.Open(g.Names, g.Options)
+	in, err := simulation.Open(g.Names, g.Options)
 	if err != nil {
 		return measure.Scorecard{}, fmt.Errorf("gate %s: %w", g.Name, err)
 	}
 	out, err := in.Run(
 		ctx,
-		experiment.Run{Scheduler: schedulers.Lockstep, Engine: schedulers.Direct, Seed: 1, Wall: wall},
+		simulation.Run{Scheduler: schedulers.Lockstep, Engine: schedulers.Direct, Seed: 1, Wall: wall},
 	)
 	if err != nil {
 		return measure.Scorecard{}, fmt.Errorf("gate %s: %w", g.Name, err)

@@ -24,7 +24,7 @@ var rewrite = flag.Bool(
 // table in the commit.
 const committed = "testdata/thresholds.txt"
 
-// A change of the scheduler is no worse in any contest than the committed results.
+// A change of the scheduler is no worse in any comparison than the committed results.
 func TestGates(t *testing.T) {
 	var figures []gates.Figure
 	for _, gate := range gates.All() {

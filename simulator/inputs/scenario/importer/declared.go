@@ -17,7 +17,7 @@ import (
 // Owners differ in whether they state deadlines, not jobs of one owner: tenants are silenced one after the other, in
 // the order of a hash of the seed and their name, until the share of jobs is reached. Of the last tenant as many jobs
 // are silenced as are missing, in the order of the same hash of their IDs: tenants are few and of unequal size, and a
-// share that is missed by a fifth would be another contest.
+// share that is missed by a fifth would be another comparison.
 func (s *builder) silence() {
 	if s.Options.Silent == 0 {
 		return

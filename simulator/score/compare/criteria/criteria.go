@@ -1,4 +1,4 @@
-// Package criteria judges a scheduler by four figures in the order of their importance, contest by contest: goodput,
+// Package criteria judges a scheduler by four figures in the order of their importance, comparison by comparison: goodput,
 // the wait by GPU-hours, the mean wait and the longest wait. Each is measured against the reference that does best, and
 // a figure is missed if any reference beats it by more than the criterion allows.
 //

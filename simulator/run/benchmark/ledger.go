@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
-// ledger has the scorecards of a contest's runs in one file, a line for each run in the order of their names: the
+// ledger has the scorecards of a comparison's runs in one file, a line for each run in the order of their names: the
 // inputs of the document, without the event logs, so that the repository can store it.
 type ledger struct {
 	path  string
@@ -29,9 +29,9 @@ type entered struct {
 	Card measure.Scorecard `json:"card"`
 }
 
-// openLedger reads the ledger of a contest, which is empty if there is no file.
-func openLedger(dir, contest string) (*ledger, error) {
-	l := &ledger{filepath.Join(dir, contest+".jsonl"), make(map[string]measure.Scorecard)}
+// openLedger reads the ledger of a comparison, which is empty if there is no file.
+func openLedger(dir, comparison string) (*ledger, error) {
+	l := &ledger{filepath.Join(dir, comparison+".jsonl"), make(map[string]measure.Scorecard)}
 	text, err := os.ReadFile(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
@@ -58,7 +58,7 @@ func (l *ledger) Find(run string) (measure.Scorecard, bool) {
 	return card, ok
 }
 
-// Keep stores the scorecard of a run. Those of other commits are deleted: a contest is of one.
+// Keep stores the scorecard of a run. Those of other commits are deleted: a comparison is of one.
 func (l *ledger) Keep(run string, card measure.Scorecard) error {
 	maps.DeleteFunc(l.cards, func(_ string, other measure.Scorecard) bool { return other.Commit != card.Commit })
 	l.cards[run] = card

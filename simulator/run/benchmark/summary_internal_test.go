@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"fmt"
@@ -12,16 +12,16 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/compare/criteria"
 )
 
-// handMade reads tables of figures: a line "contest NAME" and then one for each scheduler, Lockstep first, with the
+// handMade reads tables of figures: a line "comparison NAME" and then one for each scheduler, Lockstep first, with the
 // figures of the criteria in their order and in the units of the document. A figure of another scheduler may end in +,
 // -, (+) or (-), the verdict about it.
-func handMade(t *testing.T, text string) []contest {
+func handMade(t *testing.T, text string) []comparison {
 	t.Helper()
-	var out []contest
+	var out []comparison
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		if words[0] == "contest" {
-			c := contest{entry: entry{name: words[1]}}
+		if words[0] == "comparison" {
+			c := comparison{entry: entry{name: words[1]}}
 			for _, criterion := range criteria.All() {
 				c.table.Rows = append(c.table.Rows, compare.Row{Name: criterion.Row})
 			}
@@ -62,7 +62,7 @@ func TestSummary(t *testing.T) {
 			d.Fatalf(t, "there is no %s", d.Cmd)
 		}
 		var b strings.Builder
-		document := Document{contests: handMade(t, d.Input)}
+		document := Document{comparisons: handMade(t, d.Input)}
 		document.summary(&b)
 		return b.String()
 	})

@@ -1,4 +1,4 @@
-package experiment
+package simulation
 
 import (
 	"io"
@@ -25,10 +25,10 @@ func tallied(t *measure.Tally, card measure.Scorecard) Outcome {
 	return Outcome{Card: card, Jobs: t.Outcomes(), Series: t.Series()}
 }
 
-// comparisonFile is the name of the page about a contest, in its directory.
+// comparisonFile is the name of the page about a comparison, in its directory.
 const comparisonFile = "compare.html"
 
-// WriteComparison writes the page about a contest into its directory, and returns its path. Charts are of the first
+// WriteComparison writes the page about a comparison into its directory, and returns its path. Charts are of the first
 // seed.
 func WriteComparison(dir string, table compare.Table, outcomes []Outcome) (string, error) {
 	comparison := report.Comparison{Table: table}

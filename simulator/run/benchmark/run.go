@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"context"
@@ -12,32 +12,32 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
 	"github.com/lockstep-project/lockstep/simulator/score/compare/criteria"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 	"github.com/lockstep-project/lockstep/simulator/score/progress"
 )
 
-// Options configure how the campaign is played.
+// Options configure how the benchmark is played.
 type Options struct {
 	// Dir is the directory in which results are stored, and found again.
 	Dir string
-	// Cards is the folder of the committed scorecards, a file for each contest, so that another machine resumes; empty
+	// Cards is the folder of the committed scorecards, a file for each comparison, so that another machine resumes; empty
 	// for none.
 	Cards string
-	// Seeds is the largest number of seeds that a contest plays; 0 for all of the plan.
+	// Seeds is the largest number of seeds that a comparison plays; 0 for all of the plan.
 	Seeds int
 	// Quick plays the first jobs only, with one seed.
 	Quick bool
 	// Shared is the folder with all of openb's lists; Committed has three of them, compressed.
 	Shared, Committed string
-	// Only is the name of a contest to play alone; empty for all.
+	// Only is the name of a comparison to play alone; empty for all.
 	Only string
-	// Part, from 1, of Parts plays every so many-th contest alone, so that several processes share a campaign; 0 for
+	// Part, from 1, of Parts plays every so many-th comparison alone, so that several processes share a benchmark; 0 for
 	// all.
 	Part, Parts int
-	// Found plays nothing, and takes the contests that are there whole, whatever commit they are of.
+	// Found plays nothing, and takes the comparisons that are there whole, whatever commit they are of.
 	Found    bool
 	Progress *progress.Progress
 	Wall     clock.PassiveClock
@@ -45,28 +45,28 @@ type Options struct {
 	Say func(line string)
 }
 
-// contest is an entry that was played.
-type contest struct {
+// comparison is an entry that was played.
+type comparison struct {
 	entry
 
 	// table has the marks of the document's table, targets those of the cells that criteria ask about.
 	table, targets compare.Table
 
-	outcomes []experiment.Outcome
+	outcomes []simulation.Outcome
 	took     time.Duration
 }
 
-// Document holds the results of a campaign, ready to be written.
+// Document holds the results of a benchmark, ready to be written.
 type Document struct {
-	quick    bool
-	contests []contest
-	// missing are the names of contests that were not played.
+	quick       bool
+	comparisons []comparison
+	// missing are the names of comparisons that were not played.
 	missing []string
-	// short lists contests that were played with fewer seeds than planned, with the numbers of seeds.
+	// short lists comparisons that were played with fewer seeds than planned, with the numbers of seeds.
 	short []string
 }
 
-// Play plays the remaining runs. An interrupted campaign is an error, and resumes when it is played again.
+// Play plays the remaining runs. An interrupted benchmark is an error, and resumes when it is played again.
 func Play(ctx context.Context, o Options) (Document, error) {
 	document := Document{quick: o.Quick}
 	entries, err := entries(o)
@@ -88,15 +88,15 @@ func Play(ctx context.Context, o Options) (Document, error) {
 		}
 		played, err := o.play(ctx, e)
 		if err != nil {
-			return document, fmt.Errorf("contest %s: %w", e.name, err)
+			return document, fmt.Errorf("comparison %s: %w", e.name, err)
 		}
 		o.Say(fmt.Sprintf("%s: %d runs, %s", e.name, len(played.outcomes), played.took.Round(time.Second)))
-		document.contests = append(document.contests, played)
+		document.comparisons = append(document.comparisons, played)
 	}
 	return document, nil
 }
 
-// entries are the contests, openb's as far as its lists are there.
+// entries are the comparisons, openb's as far as its lists are there.
 func entries(o Options) ([]entry, error) {
 	all := plan()
 	if o.Quick {
@@ -122,35 +122,35 @@ func entries(o Options) ([]entry, error) {
 	return all, nil
 }
 
-// play plays one contest.
-func (o Options) play(ctx context.Context, e entry) (contest, error) {
+// play plays one comparison.
+func (o Options) play(ctx context.Context, e entry) (comparison, error) {
 	began := o.Wall.Now()
-	input, err := experiment.Open(e.names, e.options)
+	input, err := simulation.Open(e.names, e.options)
 	if err != nil {
-		return contest{}, err
+		return comparison{}, err
 	}
-	played := experiment.Contest{
+	played := simulation.Comparison{
 		Schedulers: e.all(), Seeds: e.seeds, Engine: e.engine, Fewer: e.fewer(), Dir: filepath.Join(o.Dir, e.name),
 		Progress: o.Progress, Wall: o.Wall,
 	}
 	if o.Cards != "" {
 		if played.Cards, err = openLedger(o.Cards, e.name); err != nil {
-			return contest{}, err
+			return comparison{}, err
 		}
 	}
-	outcomes, err := input.Contest(ctx, played)
+	outcomes, err := input.Compare(ctx, played)
 	if err != nil {
-		return contest{}, err
+		return comparison{}, err
 	}
-	out := contest{entry: e, outcomes: outcomes, took: o.Wall.Since(began)}
+	out := comparison{entry: e, outcomes: outcomes, took: o.Wall.Since(began)}
 	if err = out.compare(); err != nil {
-		return contest{}, err
+		return comparison{}, err
 	}
 	if len(outcomes[0].Jobs) > 0 { // a scorecard alone has nothing about jobs
-		_, err = experiment.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
+		_, err = simulation.WriteComparison(filepath.Join(o.Dir, e.name), out.table, outcomes)
 	}
-	for i := range out.outcomes { // a campaign has hundreds
-		out.outcomes[i] = experiment.Outcome{Card: outcomes[i].Card, Bounds: outcomes[i].Bounds}
+	for i := range out.outcomes { // a benchmark has hundreds
+		out.outcomes[i] = simulation.Outcome{Card: outcomes[i].Card, Bounds: outcomes[i].Bounds}
 	}
 	return out, err
 }
@@ -164,17 +164,17 @@ func (e *entry) fewer() map[string]int {
 	return out
 }
 
-// compare makes the tables of a contest that was played: marks are corrected for all cells of the document's table, and
-// for those that criteria ask about.
-func (c *contest) compare() error {
-	cards := experiment.Cards(c.outcomes)
+// compare makes the tables of a comparison that was played: marks are corrected for all cells of the document's table,
+// and for those that criteria ask about.
+func (c *comparison) compare() error {
+	cards := simulation.Cards(c.outcomes)
 	table, err := compare.Uneven(cards)
 	if err != nil {
 		return err
 	}
 	c.targets = table.CorrectedFor(criteria.Asked(roles()))
-	table = experiment.WithBounds(table.Corrected(marked(cards)), c.outcomes)
-	c.table, err = experiment.WithPublished(table, cards, c.names.Trace)
+	table = simulation.WithBounds(table.Corrected(marked(cards)), c.outcomes)
+	c.table, err = simulation.WithPublished(table, cards, c.names.Trace)
 	return err
 }
 

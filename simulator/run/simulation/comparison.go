@@ -1,4 +1,4 @@
-package experiment
+package simulation
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/results"
 )
 
-// Contest is several schedulers that play the same: for each seed all of them get the same scenario, so runs are
+// Comparison is several schedulers that play the same: for each seed all of them get the same scenario, so runs are
 // paired.
-type Contest struct {
+type Comparison struct {
 	// Schedulers and Seeds are each named once; the first scheduler is the one that the others are compared with.
 	// Engine is as in Run.
 	Schedulers []string
@@ -45,10 +45,10 @@ type CardStore interface {
 	Keep(name string, card measure.Scorecard) error
 }
 
-// Contest plays all runs, scheduler by scheduler for each seed, and returns the outcomes in that order; only those of
+// Compare plays all runs, scheduler by scheduler for each seed, and returns the outcomes in that order; only those of
 // the first seed include the outcomes of jobs. If it is interrupted, or a result cannot be written, the outcomes are
 // those of the runs before.
-func (in *Input) Contest(ctx context.Context, c Contest) ([]Outcome, error) {
+func (in *Input) Compare(ctx context.Context, c Comparison) ([]Outcome, error) {
 	if err := in.Check(c); err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func RunName(scheduler string, seed uint64) string {
 	return strings.ReplaceAll(scheduler, ":", "-") + "-" + strconv.FormatUint(seed, 10)
 }
 
-// Check refuses a contest that cannot be played, before anything is.
-func (in *Input) Check(c Contest) error {
+// Check refuses a comparison that cannot be played, before anything is.
+func (in *Input) Check(c Comparison) error {
 	if len(c.Schedulers) == 0 || len(c.Seeds) == 0 {
 		return &badinput.Error{What: "there are no schedulers to compare", Mend: "name --schedulers, and --seeds"}
 	}

@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 )
 
@@ -26,7 +26,7 @@ func TestLedger(t *testing.T) {
 	}
 	for seed, commit := range []string{"old", "old", "new", "new"} {
 		l := open()
-		name := experiment.RunName("random", uint64(seed))
+		name := simulation.RunName("random", uint64(seed))
 		if _, ok := l.Find(name); ok {
 			t.Errorf("%s is there before it was played", name)
 		}
@@ -49,7 +49,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// The document is made of seeds that all schedulers have played, and lists the missing seeds and contests.
+// The document is made of seeds that all schedulers have played, and lists the missing seeds and comparisons.
 func TestDocument_Partial(t *testing.T) {
 	o := Options{
 		Dir:       t.TempDir(),
@@ -78,11 +78,11 @@ func TestDocument_Partial(t *testing.T) {
 		}
 	}
 	o.Only = "c1"
-	if document, err = Play(t.Context(), o); err != nil || len(document.missing) != 1 || len(document.contests) != 0 {
+	if document, err = Play(t.Context(), o); err != nil || len(document.missing) != 1 || len(document.comparisons) != 0 {
 		t.Errorf(
-			"a contest without scorecards gives %v and %d contests, missing %q",
+			"a comparison without scorecards gives %v and %d comparisons, missing %q",
 			err,
-			len(document.contests),
+			len(document.comparisons),
 			document.missing,
 		)
 	}

@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"cmp"
@@ -11,41 +11,41 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/score/compare/criteria"
 )
 
-// judged holds the verdict of a contest about a criterion.
+// judged holds the verdict of a comparison about a criterion.
 type judged struct {
-	contest string
+	comparison string
 	criteria.Finding
 }
 
-// summary is the verdict that the document opens with: for each criterion the contests in which Lockstep misses it,
+// summary is the verdict that the document opens with: for each criterion the comparisons in which Lockstep misses it,
 // then the others.
 func (d *Document) summary(b *strings.Builder) {
-	var contests []contest
-	for _, c := range d.contests {
+	var comparisons []comparison
+	for _, c := range d.comparisons {
 		if c.table.Allocation == nil {
-			contests = append(contests, c)
+			comparisons = append(comparisons, c)
 		}
 	}
-	if len(contests) == 0 {
+	if len(comparisons) == 0 {
 		return
 	}
 	all := make([][]judged, len(criteria.All()))
 	for i, criterion := range criteria.All() {
-		for _, c := range contests {
+		for _, c := range comparisons {
 			all[i] = append(all[i], judged{c.name, criterion.Judge(c.targets, roles())})
 		}
 	}
 	b.WriteString("## Who wins where\n\n")
-	b.WriteString(totals(contests, all))
+	b.WriteString(totals(comparisons, all))
 	for i, criterion := range criteria.All() {
-		section(b, criterion, all[i], contests)
+		section(b, criterion, all[i], comparisons)
 	}
-	matrix(b, contests, all)
-	why(b, contests)
+	matrix(b, comparisons, all)
+	why(b, comparisons)
 }
 
 // totals counts the misses of each criterion.
-func totals(contests []contest, all [][]judged) string {
+func totals(comparisons []comparison, all [][]judged) string {
 	var rows strings.Builder
 	losing, surely := make(map[string]bool), make(map[string]bool)
 	for i, criterion := range criteria.All() {
@@ -56,11 +56,11 @@ func totals(contests []contest, all [][]judged) string {
 			}
 			if j.Mark == criteria.Missed {
 				missed++
-				losing[j.contest] = true
+				losing[j.comparison] = true
 			}
 			if j.Mark == criteria.Missed && j.Significant() {
 				significant++
-				surely[j.contest] = true
+				surely[j.comparison] = true
 			}
 		}
 		fmt.Fprintf(&rows, "| %s | %d | %d | %d |\n", criterion.Title, judgments, missed, significant)
@@ -68,22 +68,22 @@ func totals(contests []contest, all [][]judged) string {
 	return fmt.Sprintf(
 		"**In %d of %d simulated workloads Lockstep misses a target, in %d of them significantly. The targets are goodput and the wait by GPU-hours\n"+
 			"of the best other scheduler, the mean wait of the best greedy one, and the longest wait of Lockstep when it knows all ends.** The first one is the\n"+
-			"most important. Each workload (contest) is a trace on a fleet. A difference is significant with a confidence of 95 %% (paired by seed, Student's t,\n"+
-			"corrected by Holm's procedure for the comparisons that this section makes in a contest, so that it may be significant here and not in the contest's\n"+
+			"most important. Each workload (comparison) is a trace on a fleet. A difference is significant with a confidence of 95 %% (paired by seed, Student's t,\n"+
+			"corrected by Holm's procedure for the tests that this section makes in a comparison, so that it may be significant here and not in the comparison's\n"+
 			"own table). A rival with fewer seeds is compared with Lockstep's figure for the same seeds.\n\n"+
 			"**A deadline bounds a run from its start here, as Slurm's time limit does.** The `activeDeadlineSeconds` of a TrainJob count from its creation or\n"+
-			"resumption, and end a job that still waits then. So contests that are not named -none let Lockstep know more than its users can say, unless Kueue resumes\n"+
+			"resumption, and end a job that still waits then. So comparisons that are not named -none let Lockstep know more than its users can say, unless Kueue resumes\n"+
 			"their jobs, their trainers report or run times are learned ([queueing.md](queueing.md)).\n\n"+
-			"| figure | contests judged | missed | of them significantly |\n|---|--:|--:|--:|\n",
+			"| figure | comparisons judged | missed | of them significantly |\n|---|--:|--:|--:|\n",
 		len(losing),
-		len(contests),
+		len(comparisons),
 		len(surely),
 	) +
 		rows.String() + "\n"
 }
 
-// section lists the contests of a criterion, losses first.
-func section(b *strings.Builder, c criteria.Criterion, all []judged, contests []contest) {
+// section lists the comparisons of a criterion, losses first.
+func section(b *strings.Builder, c criteria.Criterion, all []judged, comparisons []comparison) {
 	var missed []judged
 	var met, open []string
 	for _, j := range all {
@@ -91,9 +91,9 @@ func section(b *strings.Builder, c criteria.Criterion, all []judged, contests []
 		case criteria.Missed:
 			missed = append(missed, j)
 		case criteria.Met:
-			met = append(met, j.contest)
+			met = append(met, j.comparison)
 		case criteria.Open:
-			open = append(open, j.contest)
+			open = append(open, j.comparison)
 		}
 	}
 	slices.SortStableFunc(missed, func(x, y judged) int {
@@ -104,7 +104,7 @@ func section(b *strings.Builder, c criteria.Criterion, all []judged, contests []
 		fmt.Fprintf(
 			b,
 			"* Missed in %s: %s against %s of %s, %s.\n",
-			j.contest,
+			j.comparison,
 			figure(c, j.Ours),
 			figure(c, j.Theirs),
 			j.Reference,
@@ -113,25 +113,25 @@ func section(b *strings.Builder, c criteria.Criterion, all []judged, contests []
 	}
 	list(b, "Met in", met)
 	if c.Against == criteria.Greedy {
-		beside(b, c, contests)
+		beside(b, c, comparisons)
 	}
 	list(b, "Not judged, because no such rival played, in", open)
 	b.WriteString("\n")
 }
 
-// beside lists the contests in which a rival is ahead of Lockstep by more than the criterion allows although it is none
-// of its references.
-func beside(b *strings.Builder, c criteria.Criterion, contests []contest) {
+// beside lists the comparisons in which a rival is ahead of Lockstep by more than the criterion allows although it is
+// none of its references.
+func beside(b *strings.Builder, c criteria.Criterion, comparisons []comparison) {
 	c.Against = criteria.Rivals
 	others := roles()
 	others.Rivals = slices.DeleteFunc(slices.Clone(others.Rivals), func(name string) bool {
 		return slices.Contains(others.Greedy, name)
 	})
 	var ahead []string
-	for _, contest := range contests {
-		if f := c.Judge(contest.targets, others); f.Mark == criteria.Missed {
+	for _, comparison := range comparisons {
+		if f := c.Judge(comparison.targets, others); f.Mark == criteria.Missed {
 			ahead = append(ahead, fmt.Sprintf(
-				"%s (%s against %s of %s)", contest.name, figure(c, f.Ours), figure(c, f.Theirs), f.Reference,
+				"%s (%s against %s of %s)", comparison.name, figure(c, f.Ours), figure(c, f.Theirs), f.Reference,
 			))
 		}
 	}
@@ -190,15 +190,15 @@ func proof(v compare.Verdict) string {
 	return "not significant"
 }
 
-// matrix is the table of all contests and criteria.
-func matrix(b *strings.Builder, contests []contest, all [][]judged) {
-	b.WriteString("| contest |")
+// matrix is the table of all comparisons and criteria.
+func matrix(b *strings.Builder, comparisons []comparison, all [][]judged) {
+	b.WriteString("| comparison |")
 	for _, c := range criteria.All() {
 		fmt.Fprintf(b, " %s (%s) |", c.Title, c.Unit)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
-	for at, contest := range contests {
-		fmt.Fprintf(b, "| %s |", contest.name)
+	for at, comparison := range comparisons {
+		fmt.Fprintf(b, "| %s |", comparison.name)
 		for i, c := range criteria.All() {
 			b.WriteString(" " + judgment(c, all[i][at]) + " |")
 		}

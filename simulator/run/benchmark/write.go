@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"fmt"
@@ -30,12 +30,12 @@ func (d *Document) Write(w io.Writer) error {
 			strings.Join(d.short, ", "),
 		)
 	}
-	if len(d.contests) > 0 {
+	if len(d.comparisons) > 0 {
 		d.summary(&b)
 		d.head(&b)
 	}
-	var arrivals []contest
-	for _, c := range d.contests {
+	var arrivals []comparison
+	for _, c := range d.comparisons {
 		if c.table.Allocation != nil {
 			arrivals = append(arrivals, c)
 			continue
@@ -49,22 +49,22 @@ func (d *Document) Write(w io.Writer) error {
 	return nil
 }
 
-// head writes the facts that hold for all contests.
+// head writes the facts that hold for all comparisons.
 func (d *Document) head(b *strings.Builder) {
-	card := d.contests[0].outcomes[0].Card
+	card := d.comparisons[0].outcomes[0].Card
 	b.WriteString("## How to read the tables\n\n")
 	fmt.Fprintf(b, "Written by `make benchmarks` from the results of commit %s; wall times were measured on %s. ",
 		strings.Join(d.commits(), ", "), card.Machine)
-	b.WriteString("An interrupted command\nresumes. `lockstep compare` plays each contest alone, " +
+	b.WriteString("An interrupted command\nresumes. `lockstep compare` plays each comparison alone, " +
 		"and `out/benchmarks/` has the results: event logs,\n" +
-		"reports, and a page for each contest. The scorecards are in the repository, beside this page in `benchmarks/`.\n\n")
+		"reports, and a page for each comparison. The scorecards are in the repository, beside this page in `benchmarks/`.\n\n")
 	b.WriteString(legend)
 }
 
 // commits are those that results are of, in their order.
 func (d *Document) commits() []string {
 	var commits []string
-	for _, c := range d.contests {
+	for _, c := range d.comparisons {
 		if commit := c.outcomes[0].Card.Commit; !slices.Contains(commits, commit) {
 			commits = append(commits, commit)
 		}
@@ -75,9 +75,9 @@ func (d *Document) commits() []string {
 const legend = `Each scheduler plays the same scenes, seed by seed. Numbers are means of the seeds. A + or - after a number says that it is better
 or worse than Lockstep's: with a confidence of 95 % none of the marks of a table is wrong (paired by seed, Student's t, corrected for all
 cells of the table by Holm's procedure), (+) or (-) if there is one seed only, which proves nothing about others. Engine direct, but for
-native-tas and contests named -native, which are the real kube-scheduler stepped in virtual time; speeds are marked within one engine only.
+native-tas and comparisons named -native, which are the real kube-scheduler stepped in virtual time; speeds are marked within one engine only.
 A scheduler with fewer seeds is compared with Lockstep's figures for those. **bound** is a limit that no scheduler can beat (` + "`simulator/score/bound`" + `): it takes all
-accelerators for one machine, and counts the time of runs that are lost as waiting. Contests are played beside other work: times of decisions and pods/s are rough.
+accelerators for one machine, and counts the time of runs that are lost as waiting. Comparisons are played beside other work: times of decisions and pods/s are rough.
 
 * **goodput**: accelerators that did work which counts, per cent of all, over a window that is the same for all. What a preempted job had done is not counted.
 * **wait**: mean over jobs, in minutes; **by GPU-h** the same weighted by GPU-hours, in hours; **p95** and **longest** in hours.
@@ -86,14 +86,14 @@ accelerators for one machine, and counts the time of runs that are lost as waiti
 * **slowdown**: time of training by that on the best places, where bad places cost time (` + "`--slowdown on`, docs/simulator-costs.md" + `). **Q**: cost of the best possible placement divided by that of the one
   that was chosen, by GPU-hours; 1 is the best. **split**: gangs that used several NVLink (or innermost) domains though one would
   have held them. **inversions**: boundaries that rings cross for nothing. **lost**: GPU-hours of work since the last checkpoint that preemption
-  threw away; jobs write none unless the contest says how often.
+  threw away; jobs write none unless the comparison says how often.
 * **broken**: starts that broke a rule. **p99**: of decisions, in milliseconds of wall time. **pods/s**: pods started, by wall time.
 * ` + "`simulator/score/measure`" + ` defines them; all others are in the results. Traces marked synthetic were made from published marginals.
 * Baselines place whole gangs and know what their namesakes know; each has the discipline that it has in the field (backfill or greedy,
   window is Slurm's; see the package ` + "`baseline`" + `, which also says what each can be asked for). ` + "`optimum`" + ` decides as Lockstep does and knows when everything really ends: what knowledge would be worth.
   With it a reserved place is free sooner, so fewer may pass it: large gangs wait less, and small jobs may wait longer.
 * All queue by priority; lockstep, its variants but greedy and nopreempt, and kueue-bestfit-preempt preempt for it. Names that end in half and
-  none are the same contest in which the owners of half of the jobs, or of none, state a deadline. In Acme's traces pretraining is before all others, and evaluations, which
+  none are the same comparison in which the owners of half of the jobs, or of none, state a deadline. In Acme's traces pretraining is before all others, and evaluations, which
   are most of the jobs and few of the GPU-hours, may be preempted: their waits make the mean, pretraining's the one by GPU-hours.
 
 `
@@ -125,15 +125,15 @@ func columns() []column {
 	}
 }
 
-// columns are those of the contest: slowdowns have one only where bad places cost time.
-func (c *contest) columns() []column {
+// columns are those of the comparison: slowdowns have one only where bad places cost time.
+func (c *comparison) columns() []column {
 	return slices.DeleteFunc(columns(), func(of column) bool {
 		return !slices.ContainsFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == of.name })
 	})
 }
 
-// write is the section about one contest.
-func (c *contest) write(b *strings.Builder) {
+// write is the section about one comparison.
+func (c *comparison) write(b *strings.Builder) {
 	card := c.outcomes[0].Card
 	fmt.Fprintf(b, "## %s\n\n%s.\n\n", c.name, capital(c.shows))
 	fmt.Fprintf(b, "Fleet %s: %d nodes, %d accelerators. ", c.table.Fleet, card.Nodes, card.GPUs)
@@ -167,7 +167,7 @@ func (c *contest) write(b *strings.Builder) {
 }
 
 // cell is a number of a scheduler, with the sign of its verdict against the first.
-func (c *contest) cell(scheduler int, of column) string {
+func (c *comparison) cell(scheduler int, of column) string {
 	row := c.table.Rows[slices.IndexFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == of.name })]
 	text := number(row.Means[scheduler] * of.scale)
 	if scheduler == 0 || of.wall && c.engineOf(0) != c.engineOf(scheduler) {
@@ -192,7 +192,7 @@ func sign(v compare.Verdict) string {
 }
 
 // broken returns the number of starts that broke a rule, with all seeds. NVLink is among the required levels.
-func (c *contest) broken(scheduler string) int {
+func (c *comparison) broken(scheduler string) int {
 	sum := 0
 	for _, outcome := range c.outcomes {
 		if v := outcome.Card.Violations; outcome.Card.Scheduler == scheduler {
@@ -203,19 +203,19 @@ func (c *contest) broken(scheduler string) int {
 }
 
 // writeArrivals is the section about openb.
-func writeArrivals(b *strings.Builder, contests []contest) {
-	if len(contests) == 0 {
+func writeArrivals(b *strings.Builder, comparisons []comparison) {
+	if len(comparisons) == 0 {
 		return
 	}
 	b.WriteString("## openb\n\nPods that share GPUs (the FGD paper's experiment): " +
 		"per cent of the GPUs allocated when pods had asked for all of them, mean of the\n" +
 		"seeds 42 to 51; below it what was published for the same, and the difference.\n\n| list |")
-	for _, policy := range contests[0].table.Allocation.Policies {
+	for _, policy := range comparisons[0].table.Allocation.Policies {
 		b.WriteString(" " + policy.Name + " |")
 	}
-	b.WriteString("\n|---|" + strings.Repeat("--:|", len(contests[0].table.Allocation.Policies)) + "\n")
+	b.WriteString("\n|---|" + strings.Repeat("--:|", len(comparisons[0].table.Allocation.Policies)) + "\n")
 	worst := 0.0
-	for _, c := range contests {
+	for _, c := range comparisons {
 		list := strings.TrimSuffix(strings.TrimSuffix(path.Base(c.table.Trace), ".gz"), ".csv")
 		list = strings.TrimPrefix(strings.TrimPrefix(list, "openb:"), "openb_pod_list_")
 		b.WriteString("| " + list + " |")
@@ -231,7 +231,7 @@ func writeArrivals(b *strings.Builder, contests []contest) {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(b, "\nThe largest difference is %.2f points.\n\n```sh\n%s\n```\n", worst, contests[0].listCommand())
+	fmt.Fprintf(b, "\nThe largest difference is %.2f points.\n\n```sh\n%s\n```\n", worst, comparisons[0].listCommand())
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
 )
 
-// commands are those that play the contest alone: one for all schedulers that play all seeds, and one for those that
+// commands are those that play the comparison alone: one for all schedulers that play all seeds, and one for those that
 // play the first.
 func (e *entry) commands() []string {
 	out := []string{e.command(e.schedulers, e.seeds)}
@@ -35,7 +35,7 @@ func (e *entry) listCommand() string {
 	)
 }
 
-// command returns the command that plays some seeds of the contest with some schedulers.
+// command returns the command that plays some seeds of the comparison with some schedulers.
 func (e *entry) command(of []string, seeds []uint64) string {
 	words := []string{"lockstep compare --fleet", e.names.Fleet, "--trace", e.names.Trace}
 	flag := func(name string, value float64) {
@@ -72,7 +72,7 @@ func (e *entry) command(of []string, seeds []uint64) string {
 	)
 }
 
-// costWords returns the flags for the contest's costs of time.
+// costWords returns the flags for the comparison's costs of time.
 func (e *entry) costWords() []string {
 	var words []string
 	costs := e.options.Costs
@@ -92,7 +92,7 @@ func (e *entry) costWords() []string {
 }
 
 // costs describes the costs of time, if there are any.
-func (c *contest) costs() string {
+func (c *comparison) costs() string {
 	if c.table.Costs == nil {
 		return ""
 	}
@@ -100,7 +100,7 @@ func (c *contest) costs() string {
 }
 
 // deadlines describes the stated deadlines.
-func (c *contest) deadlines() string {
+func (c *comparison) deadlines() string {
 	var text string
 	switch {
 	case c.options.Silent == 1:
@@ -117,7 +117,7 @@ func (c *contest) deadlines() string {
 }
 
 // fewer is the text behind the name of a scheduler that has played fewer seeds.
-func (c *contest) fewer(scheduler string) string {
+func (c *comparison) fewer(scheduler string) string {
 	if n := len(c.seedsOf(scheduler)); n < len(c.seeds) {
 		return fmt.Sprintf(" (%d seeds)", n)
 	}
@@ -125,10 +125,10 @@ func (c *contest) fewer(scheduler string) string {
 }
 
 // engineOf returns the engine of a scheduler of the table.
-func (c *contest) engineOf(scheduler int) string {
+func (c *comparison) engineOf(scheduler int) string {
 	at := slices.IndexFunc(
 		c.outcomes,
-		func(o experiment.Outcome) bool { return o.Card.Scheduler == c.table.Schedulers[scheduler] },
+		func(o simulation.Outcome) bool { return o.Card.Scheduler == c.table.Schedulers[scheduler] },
 	)
 	if at < 0 {
 		return ""
@@ -137,7 +137,7 @@ func (c *contest) engineOf(scheduler int) string {
 }
 
 // bound is the row of the lower bound for any scheduler, where it is known.
-func (c *contest) bound(b *strings.Builder) {
+func (c *comparison) bound(b *strings.Builder) {
 	cells, known := []string{}, false
 	for _, column := range c.columns() {
 		text := ""

@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"flag"
@@ -10,18 +10,18 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/integration/page"
 	"github.com/lockstep-project/lockstep/simulator/policy/baseline"
 	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/compare"
 )
 
-var readme = flag.Bool("readme", false, "write what the quoted contest says into the README")
+var readme = flag.Bool("readme", false, "write what the quoted comparison says into the README")
 
-// quoted is the contest that the README quotes: the most contended 5,000 jobs of c3.
+// quoted is the comparison that the README quotes: the most contended 5,000 jobs of c3.
 func quoted() entry {
 	const load = 2.5
 	e := entry{
-		names:      experiment.Names{Fleet: "c3", Trace: "acme-seren"},
-		options:    experiment.Options{Load: load, Estimates: estimated, Quick: true},
+		names:      simulation.Names{Fleet: "c3", Trace: "acme-seren"},
+		options:    simulation.Options{Load: load, Estimates: estimated, Quick: true},
 		schedulers: []string{schedulers.Lockstep, baseline.KueueBestFit, baseline.SlurmBlock},
 		seeds:      upTo(usual),
 	}
@@ -33,24 +33,24 @@ func quoted() entry {
 func TestReadme_Figures(t *testing.T) {
 	e := quoted()
 	commands := "```sh\nbin/" + e.command(e.schedulers, e.seeds) + "\n```\n"
-	input, err := experiment.Open(e.names, e.options)
+	input, err := simulation.Open(e.names, e.options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes, err := input.Contest(t.Context(), experiment.Contest{
+	outcomes, err := input.Compare(t.Context(), simulation.Comparison{
 		Schedulers: e.schedulers, Seeds: e.seeds, Wall: clock.RealClock{},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := compare.Runs(experiment.Cards(outcomes))
+	table, err := compare.Runs(simulation.Cards(outcomes))
 	if err != nil {
 		t.Fatal(err)
 	}
 	page.Page{
 		File:   "README.md",
-		Marker: "go test ./simulator/run/campaign",
+		Marker: "go test ./simulator/run/benchmark",
 		Write:  *readme,
-		Mend:   "go test ./simulator/run/campaign -run Readme -readme",
+		Mend:   "go test ./simulator/run/benchmark -run Readme -readme",
 	}.HasSection(t, "figures", commands+"\n* "+strings.Join(table.InWords(), "\n* ")+"\n")
 }

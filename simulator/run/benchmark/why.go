@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func mechanisms() []mechanism {
 			"nopreempt",
 			"goodput",
 			"**Preemption.** A job of higher priority ends jobs of lower ones. What those had computed since their last " +
-				"checkpoint is lost, and jobs write none unless the contest says so.",
+				"checkpoint is lost, and jobs write none unless the comparison says so.",
 		},
 		{
 			"greedy",
@@ -84,9 +84,9 @@ func mechanisms() []mechanism {
 	}
 }
 
-// effect is a variant's effect on a contest, by criterion.
+// effect is a variant's effect on a comparison, by criterion.
 type effect struct {
-	contest string
+	comparison string
 	// ours and theirs are figures of Lockstep and of the variant by the same seeds, in the units of criteria.All;
 	// verdicts are the variant's.
 	ours, theirs []float64
@@ -94,10 +94,10 @@ type effect struct {
 }
 
 // why explains the mechanisms by their ablations: only those that played.
-func why(b *strings.Builder, contests []contest) {
+func why(b *strings.Builder, comparisons []comparison) {
 	var sentences, rows strings.Builder
 	for _, m := range mechanisms() {
-		if effects := m.effects(contests); len(effects) > 0 {
+		if effects := m.effects(comparisons); len(effects) > 0 {
 			m.sentence(&sentences, effects)
 			m.rows(&rows, effects)
 		}
@@ -110,8 +110,8 @@ func why(b *strings.Builder, contests []contest) {
 	)
 	b.WriteString(sentences.String())
 	b.WriteString(
-		"\n<details><summary>What each rule is worth in each contest</summary>\n\nCells are Lockstep's figure → the variant's, " +
-			"with + or - if the variant's is significantly better or worse.\nContests in which the variant changes none of them are left out.\n\n| variant | contest |",
+		"\n<details><summary>What each rule is worth in each comparison</summary>\n\nCells are Lockstep's figure → the variant's, " +
+			"with + or - if the variant's is significantly better or worse.\nComparisons in which the variant changes none of them are left out.\n\n| variant | comparison |",
 	)
 	for _, c := range criteria.All() {
 		fmt.Fprintf(b, " %s (%s) |", c.Title, c.Unit)
@@ -121,10 +121,10 @@ func why(b *strings.Builder, contests []contest) {
 	)
 }
 
-// effects are those of the contests that the variant has played.
-func (m mechanism) effects(contests []contest) []effect {
+// effects are those of the comparisons that the variant has played.
+func (m mechanism) effects(comparisons []comparison) []effect {
 	var out []effect
-	for _, c := range contests {
+	for _, c := range comparisons {
 		at := slices.Index(c.table.Schedulers, schedulers.Lockstep+":"+m.variant)
 		if at < 1 {
 			continue
@@ -136,8 +136,8 @@ func (m mechanism) effects(contests []contest) []effect {
 	return out
 }
 
-func effectOf(c *contest, scheduler int) (effect, bool) {
-	e := effect{contest: c.name}
+func effectOf(c *comparison, scheduler int) (effect, bool) {
+	e := effect{comparison: c.name}
 	for _, criterion := range criteria.All() {
 		at := slices.IndexFunc(c.table.Rows, func(r compare.Row) bool { return r.Name == criterion.Row })
 		if at < 0 {
@@ -151,7 +151,7 @@ func effectOf(c *contest, scheduler int) (effect, bool) {
 	return e, true
 }
 
-// sentence has the figure of the contest in which the rule moves it most.
+// sentence has the figure of the comparison in which the rule moves it most.
 func (m mechanism) sentence(b *strings.Builder, effects []effect) {
 	tied := slices.IndexFunc(criteria.All(), func(c criteria.Criterion) bool { return c.Title == m.tied })
 	most := effects[0]
@@ -162,7 +162,7 @@ func (m mechanism) sentence(b *strings.Builder, effects []effect) {
 	}
 	fmt.Fprintf(b, "* %s ", m.text)
 	if moved(most, tied) == 0 {
-		fmt.Fprintf(b, "`lockstep:%s` moves the %s in no contest.\n", m.variant, m.tied)
+		fmt.Fprintf(b, "`lockstep:%s` moves the %s in no comparison.\n", m.variant, m.tied)
 		return
 	}
 	fmt.Fprintf(
@@ -170,7 +170,7 @@ func (m mechanism) sentence(b *strings.Builder, effects []effect) {
 		"`lockstep:%s` moves the %s most in %s: %s %s instead of %s (%s).\n",
 		m.variant,
 		m.tied,
-		most.contest,
+		most.comparison,
 		number(most.theirs[tied]),
 		criteria.All()[tied].Unit,
 		number(most.ours[tied]),
@@ -178,13 +178,13 @@ func (m mechanism) sentence(b *strings.Builder, effects []effect) {
 	)
 }
 
-// rows are those of the contests in which the variant changes something.
+// rows are those of the comparisons in which the variant changes something.
 func (m mechanism) rows(b *strings.Builder, effects []effect) {
 	for _, e := range effects {
 		if slices.Equal(e.ours, e.theirs) {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %s |", m.variant, e.contest)
+		fmt.Fprintf(b, "| %s | %s |", m.variant, e.comparison)
 		for i := range e.ours {
 			fmt.Fprintf(b, " %s → %s%s |", number(e.ours[i]), number(e.theirs[i]), sign(e.verdicts[i]))
 		}

@@ -1,4 +1,4 @@
-package experiment
+package simulation
 
 import (
 	"github.com/lockstep-project/lockstep/simulator/policy/openb"

@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"github.com/lockstep-project/lockstep/simulator/policy/baseline"

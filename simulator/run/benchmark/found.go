@@ -1,13 +1,13 @@
-package campaign
+package benchmark
 
 import (
 	"fmt"
 
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 )
 
-// take adds a contest with the seeds that all schedulers have played by its ledger, or else its name to those that are
-// missing.
+// take adds a comparison with the seeds that all schedulers have played by its ledger, or else its name to those that
+// are missing.
 func (d *Document) take(o Options, e entry) error {
 	kept, err := openLedger(o.Cards, e.name)
 	if err != nil {
@@ -22,25 +22,25 @@ func (d *Document) take(o Options, e entry) error {
 	if len(e.seeds) < planned {
 		d.short = append(d.short, fmt.Sprintf("%s %d of %d", e.name, len(e.seeds), planned))
 	}
-	input, err := experiment.Open(e.names, e.options)
+	input, err := simulation.Open(e.names, e.options)
 	if err != nil {
 		return err
 	}
-	c := contest{entry: e}
+	c := comparison{entry: e}
 	for _, seed := range e.seeds {
 		bounds, err := input.Bounds(seed)
 		if err != nil {
 			return err
 		}
 		for _, scheduler := range e.playing(seed) {
-			card, _ := kept.Find(experiment.RunName(scheduler, seed))
-			c.outcomes = append(c.outcomes, experiment.Outcome{Card: card, Bounds: bounds})
+			card, _ := kept.Find(simulation.RunName(scheduler, seed))
+			c.outcomes = append(c.outcomes, simulation.Outcome{Card: card, Bounds: bounds})
 		}
 	}
 	if err = c.compare(); err != nil {
 		return err
 	}
-	d.contests = append(d.contests, c)
+	d.comparisons = append(d.comparisons, c)
 	return nil
 }
 
@@ -48,7 +48,7 @@ func (d *Document) take(o Options, e entry) error {
 func (e *entry) whole(kept *ledger) int {
 	for i, seed := range e.seeds {
 		for _, scheduler := range e.playing(seed) {
-			if _, ok := kept.Find(experiment.RunName(scheduler, seed)); !ok {
+			if _, ok := kept.Find(simulation.RunName(scheduler, seed)); !ok {
 				return i
 			}
 		}

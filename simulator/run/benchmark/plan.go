@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"slices"
@@ -7,16 +7,16 @@ import (
 	"github.com/lockstep-project/lockstep/simulator/policy/baseline"
 	"github.com/lockstep-project/lockstep/simulator/policy/openb"
 	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 )
 
-// entry is one contest of the campaign.
+// entry is one comparison of the benchmark.
 type entry struct {
 	// Name is that of its directory, Shows its purpose.
 	name, shows string
-	names       experiment.Names
+	names       simulation.Names
 	// options are for all schedulers alike.
-	options experiment.Options
+	options simulation.Options
 	// schedulers play all seeds, few the first fewSeeds of them: ablations, and schedulers that differ in placement
 	// only.
 	schedulers, few []string
@@ -52,14 +52,14 @@ type scene struct {
 	ablated []deadlines
 }
 
-// deadlines is the share of the jobs whose owners state a deadline, and how the names of such contests end.
+// deadlines is the share of the jobs whose owners state a deadline, and how the names of such comparisons end.
 type deadlines struct {
 	declared float64
 	suffix   string
 }
 
-// shares returns the shares of owners who state a deadline. TrainJobs rarely do, so a contest in which all do shows the
-// best case of known ends.
+// shares returns the shares of owners who state a deadline. TrainJobs rarely do, so a comparison in which all do shows
+// the best case of known ends.
 func shares() []deadlines { return []deadlines{{1, ""}, {0.5, "-half"}, {0, "-none"}} }
 
 // perfect is the variant of Lockstep that knows the end of every job.
@@ -103,7 +103,7 @@ func (s *scene) variants(share deadlines) []string {
 	if s.options.Elastic == 0 {
 		out = slices.DeleteFunc(out, func(name string) bool { return name == rigid })
 	}
-	out = slices.DeleteFunc(out, func(name string) bool { return name == unlimited }) // no contest has sweeps
+	out = slices.DeleteFunc(out, func(name string) bool { return name == unlimited }) // no comparison has sweeps
 	if share.declared == 1 {
 		out = slices.DeleteFunc(out, func(name string) bool { return name == trusting })
 	}
@@ -144,13 +144,13 @@ func upTo(n int) []uint64 {
 	return seeds
 }
 
-// How many seeds contests have: headlines ten, others five.
+// How many seeds comparisons have: headlines ten, others five.
 const (
 	headline = 10
 	usual    = 5
 )
 
-// plan lists the contests. Loads are chosen so that jobs wait most of the time, and none waits for ever.
+// plan lists the comparisons. Loads are chosen so that jobs wait most of the time, and none waits for ever.
 func plan() []entry {
 	var out []entry
 	for _, s := range slices.Concat(ofPhilly(), ofAcme(), ofGangs()) {
@@ -166,7 +166,7 @@ func plan() []entry {
 // published is the factor of costs that are taken as they were published, in thousandths (cost.Settings).
 const published = 1000
 
-// checkpointed are contests that stand beside the same without checkpoints.
+// checkpointed are comparisons that stand beside the same without checkpoints.
 func checkpointed(all []entry) []entry {
 	const halfAnHour = 30 * 60
 	var out []entry
@@ -189,31 +189,31 @@ func small() []entry {
 		{
 			name:       "knavigator-53",
 			shows:      "53 gangs that fit perfectly, if they are taken in their order: the optimum is 270 s, nothing ever idle",
-			names:      experiment.Names{Fleet: "knavigator-32", Trace: "knavigator-53"},
-			options:    experiment.Options{Load: 1},
+			names:      simulation.Names{Fleet: "knavigator-32", Trace: "knavigator-53"},
+			options:    simulation.Options{Load: 1},
 			schedulers: withNative(),
 			seeds:      upTo(1),
 		},
 		{
 			name: "fragment-then-gang", shows: "small jobs leave a hole in every node, then two gangs of 512 GPUs come",
-			names:      experiment.Names{Fleet: "h100-128", Trace: "fragment-then-gang"},
-			options:    experiment.Options{Load: 1, Estimates: estimated},
+			names:      simulation.Names{Fleet: "h100-128", Trace: "fragment-then-gang"},
+			options:    simulation.Options{Load: 1, Estimates: estimated},
 			schedulers: withNative(), seeds: upTo(usual),
 		},
 	}
 	starving := scene{entry: entry{
 		name:       "starving-512",
 		shows:      "one gang of 512 GPUs under a stream of jobs of one GPU that asks for more than there is",
-		names:      experiment.Names{Fleet: "h100-128", Trace: "starving-512"},
-		options:    experiment.Options{Load: 1, Estimates: estimated},
+		names:      simulation.Names{Fleet: "h100-128", Trace: "starving-512"},
+		options:    simulation.Options{Load: 1, Estimates: estimated},
 		schedulers: rivals(baseline.SlurmTree), few: []string{schedulers.Optimum}, seeds: upTo(usual),
 	}, ablated: shares()}
 	service := scene{entry: entry{
 		name: "service",
 		shows: "one job of one GPU runs for ten days and states no deadline, a gang of all 64 nodes waits behind it, and 2,000 jobs of one" +
 			" node come: a scheduler that keeps the gang's place for an end that is not known idles the fleet",
-		names:   experiment.Names{Fleet: "h100-64", Trace: "service"},
-		options: experiment.Options{Load: 1},
+		names:   simulation.Names{Fleet: "h100-64", Trace: "service"},
+		options: simulation.Options{Load: 1},
 		schedulers: slices.Concat(
 			rivals(baseline.SlurmTree),
 			[]string{baseline.SlurmBlock, baseline.SlurmFlat},
@@ -239,8 +239,8 @@ func ofPhilly() []scene {
 		out = append(out, scene{entry: entry{
 			name:       c.name,
 			shows:      c.shows,
-			names:      experiment.Names{Fleet: "h100-64", Trace: "philly"},
-			options:    experiment.Options{Load: c.load, Estimates: estimated},
+			names:      simulation.Names{Fleet: "h100-64", Trace: "philly"},
+			options:    simulation.Options{Load: c.load, Estimates: estimated},
 			schedulers: rivals(baseline.SlurmTree),
 			few: slices.Concat(
 				[]string{baseline.SlurmBlock, baseline.SlurmFlat},
@@ -259,8 +259,8 @@ func ofAcme() []scene {
 		return entry{
 			name:  name,
 			shows: shows,
-			names: experiment.Names{Fleet: fleet, Trace: trace},
-			options: experiment.Options{
+			names: simulation.Names{Fleet: fleet, Trace: trace},
+			options: simulation.Options{
 				Load:      load,
 				Estimates: estimated,
 			},
@@ -295,8 +295,8 @@ func ofGangs() []scene {
 		out = append(out, scene{entry: entry{
 			name:       "gangs-" + c.fleet,
 			shows:      "gangs of 2 to 64 nodes on " + c.fleet + " that ask for racks, blocks, segments and NVLink domains, each rival in its own words",
-			names:      experiment.Names{Fleet: c.fleet, Trace: "gangs-2000"},
-			options:    experiment.Options{Load: c.load, Estimates: estimated, Wishes: true},
+			names:      simulation.Names{Fleet: c.fleet, Trace: "gangs-2000"},
+			options:    simulation.Options{Load: c.load, Estimates: estimated, Wishes: true},
 			schedulers: rivals(c.slurm),
 			few:        slices.Concat(others(c.slurm), placements()),
 			seeds:      upTo(usual),
@@ -311,12 +311,12 @@ func others(slurm string) []string {
 	return slices.DeleteFunc(all, func(name string) bool { return name == slurm })
 }
 
-// wishing are contests that stand beside the same without wishes.
+// wishing are comparisons that stand beside the same without wishes.
 func wishing() []entry {
 	return []entry{{
 		name: "c3-wishes", shows: "the jobs of c3, whose gangs ask for NVLink domains and segments",
-		names:      experiment.Names{Fleet: "c3", Trace: "acme-seren"},
-		options:    experiment.Options{Load: 1.5, Estimates: estimated, Wishes: true},
+		names:      simulation.Names{Fleet: "c3", Trace: "acme-seren"},
+		options:    simulation.Options{Load: 1.5, Estimates: estimated, Wishes: true},
 		schedulers: rivals(baseline.SlurmBlock), few: []string{perfect}, seeds: upTo(usual),
 	}}
 }
@@ -333,8 +333,8 @@ func native() []entry {
 		out = append(out, entry{
 			name:    c.name + "-native",
 			shows:   "the first jobs of " + c.name + ", played by the real kube-scheduler: with Lockstep's plugins, and with its own",
-			names:   experiment.Names{Fleet: c.fleet, Trace: c.trace},
-			options: experiment.Options{Load: c.load, Estimates: estimated, Wishes: true, First: gangs},
+			names:   simulation.Names{Fleet: c.fleet, Trace: c.trace},
+			options: simulation.Options{Load: c.load, Estimates: estimated, Wishes: true, First: gangs},
 			schedulers: []string{
 				schedulers.Lockstep,
 				schedulers.NativeTAS,
@@ -346,7 +346,7 @@ func native() []entry {
 	return out
 }
 
-// quick are the same contests with one seed, without those that take longest, and with the first jobs only.
+// quick are the same comparisons with one seed, without those that take longest, and with the first jobs only.
 func quick() []entry {
 	var out []entry
 	for _, e := range plan() {
@@ -368,12 +368,12 @@ func lists() []string {
 	}
 }
 
-// shared is the contest of a list of openb's that lies in a folder.
+// shared is the comparison of a list of openb's that lies in a folder.
 func shared(folder, list, suffix string) entry {
 	const prefix = "openb:"
 	e := entry{
 		name: "openb-" + list, schedulers: openb.Policies(),
-		names: experiment.Names{
+		names: simulation.Names{
 			Fleet: prefix + folder + "/openb_node_list_gpu_node.csv" + suffix,
 			Trace: prefix + folder + "/openb_pod_list_" + list + ".csv" + suffix,
 		},

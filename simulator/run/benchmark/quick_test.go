@@ -1,4 +1,4 @@
-package campaign_test
+package benchmark_test
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/run/campaign"
+	"github.com/lockstep-project/lockstep/simulator/run/benchmark"
 )
 
-// Each contest of the campaign can be played and written: here with its most contended jobs, and one seed.
-func TestPlay_EveryContest(t *testing.T) {
+// Each comparison of the benchmark can be played and written: here with its most contended jobs, and one seed.
+func TestPlay_EveryComparison(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it plays for minutes")
 	}
@@ -19,7 +19,7 @@ func TestPlay_EveryContest(t *testing.T) {
 	for part := 1; part <= parts; part++ {
 		t.Run(fmt.Sprint(part, " of ", parts), func(t *testing.T) {
 			t.Parallel()
-			document, err := campaign.Play(t.Context(), campaign.Options{
+			document, err := benchmark.Play(t.Context(), benchmark.Options{
 				Dir: t.TempDir(), Quick: true, Part: part, Parts: parts, Committed: "../../inputs/trace/testdata/openb",
 				Wall: clock.RealClock{}, Say: func(line string) { t.Log(line) },
 			})

@@ -1,4 +1,4 @@
-package campaign_test
+package benchmark_test
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/run/campaign"
+	"github.com/lockstep-project/lockstep/simulator/run/benchmark"
 )
 
-// One contest of the campaign, played and written: the document names its fleet, its schedulers and the results.
-func TestPlay_DocumentNamesItsContests(t *testing.T) {
+// One comparison of the benchmark, played and written: the document names its fleet, its schedulers and the results.
+func TestPlay_DocumentNamesItsComparisons(t *testing.T) {
 	var said []string
-	document, err := campaign.Play(t.Context(), campaign.Options{
+	document, err := benchmark.Play(t.Context(), benchmark.Options{
 		Dir: t.TempDir(), Only: "knavigator-53", Quick: true, Committed: "../../inputs/trace/testdata/openb",
 		Wall: clock.RealClock{}, Say: func(line string) { said = append(said, line) },
 	})

@@ -1,4 +1,4 @@
-package campaign
+package benchmark
 
 import (
 	"slices"
@@ -9,15 +9,15 @@ import (
 
 	"github.com/lockstep-project/lockstep/simulator/inputs/cost"
 	"github.com/lockstep-project/lockstep/simulator/policy/schedulers"
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 )
 
-// The planned contests are there, and each can be played.
+// The planned comparisons are there, and each can be played.
 func TestPlan(t *testing.T) {
 	seeds := map[string]int{}
 	for _, e := range plan() {
 		if seeds[e.name] != 0 {
-			t.Errorf("two contests are named %s", e.name)
+			t.Errorf("two comparisons are named %s", e.name)
 		}
 		seeds[e.name] = len(e.seeds)
 		if e.schedulers[0] != schedulers.Lockstep {
@@ -37,11 +37,11 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%s: %s plays all seeds and some", e.name, name)
 			}
 		}
-		input, err := experiment.Open(e.names, e.options)
+		input, err := simulation.Open(e.names, e.options)
 		if err != nil {
 			t.Fatalf("%s: %v", e.name, err)
 		}
-		c := experiment.Contest{Schedulers: e.all(), Seeds: e.seeds, Engine: e.engine, Wall: clock.RealClock{}}
+		c := simulation.Comparison{Schedulers: e.all(), Seeds: e.seeds, Engine: e.engine, Wall: clock.RealClock{}}
 		if err := input.Check(c); err != nil {
 			t.Errorf("%s: %v", e.name, err)
 		}
@@ -68,8 +68,8 @@ func TestPlan(t *testing.T) {
 
 func TestEntry_Commands(t *testing.T) {
 	e := entry{
-		names:      experiment.Names{Fleet: "c3", Trace: "gangs-2000"},
-		options:    experiment.Options{Load: 2.2, Estimates: 3, Silent: 0.5, Wishes: true, First: 100},
+		names:      simulation.Names{Fleet: "c3", Trace: "gangs-2000"},
+		options:    simulation.Options{Load: 2.2, Estimates: 3, Silent: 0.5, Wishes: true, First: 100},
 		schedulers: []string{"lockstep", "slurm-block"}, few: []string{"random"}, seeds: upTo(5),
 	}
 	want := []string{
@@ -83,7 +83,7 @@ func TestEntry_Commands(t *testing.T) {
 	}
 	costly := entry{
 		names: e.names, schedulers: e.schedulers, seeds: upTo(1),
-		options: experiment.Options{Costs: cost.Settings{Slowdown: 1000, Startup: 500, Checkpoint: 1800}},
+		options: simulation.Options{Costs: cost.Settings{Slowdown: 1000, Startup: 500, Checkpoint: 1800}},
 	}
 	const flags = "lockstep compare --fleet c3 --trace gangs-2000 --slowdown on --startup 0.5 --checkpoint 30m " +
 		"--schedulers lockstep,slurm-block --seeds 1"

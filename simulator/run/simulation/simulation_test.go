@@ -1,4 +1,4 @@
-package experiment_test
+package simulation_test
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/lockstep-project/lockstep/simulator/run/experiment"
+	"github.com/lockstep-project/lockstep/simulator/run/simulation"
 	"github.com/lockstep-project/lockstep/simulator/score/measure"
 	"github.com/lockstep-project/lockstep/simulator/score/results"
 )
 
 const commit = "0123456789ab"
 
-func open(t *testing.T, commit string, o experiment.Options) *experiment.Input {
+func open(t *testing.T, commit string, o simulation.Options) *simulation.Input {
 	t.Helper()
-	input, err := experiment.Open(experiment.Names{Fleet: "knavigator-32", Trace: "knavigator-53"}, o)
+	input, err := simulation.Open(simulation.Names{Fleet: "knavigator-32", Trace: "knavigator-53"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,24 +28,24 @@ func open(t *testing.T, commit string, o experiment.Options) *experiment.Input {
 	return input
 }
 
-// A contest resumes where it was interrupted: complete runs are not played again, unless the code or the configuration
+// A comparison resumes where it was interrupted: complete runs are not played again, unless the code or the configuration
 // changed.
-func TestContest_ResumesWhereInterrupted(t *testing.T) {
+func TestComparison_ResumesWhereInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	contest := experiment.Contest{
+	comparison := simulation.Comparison{
 		Schedulers: []string{"lockstep", "slurm-block"}, Seeds: []uint64{1, 2}, Dir: dir, Wall: clock.RealClock{},
 	}
-	play := func(input *experiment.Input) []experiment.Outcome {
+	play := func(input *simulation.Input) []simulation.Outcome {
 		t.Helper()
-		outcomes, err := input.Contest(t.Context(), contest)
+		outcomes, err := input.Compare(t.Context(), comparison)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return outcomes
 	}
 	mark := filepath.Join(dir, "lockstep-1", "report.html")
-	// again plays the contest after the report of a run was removed, and reports whether that run was played.
-	again := func(input *experiment.Input) ([]experiment.Outcome, bool) {
+	// again plays the comparison after the report of a run was removed, and reports whether that run was played.
+	again := func(input *simulation.Input) ([]simulation.Outcome, bool) {
 		t.Helper()
 		if err := os.Remove(mark); err != nil {
 			t.Fatal(err)
@@ -59,8 +59,8 @@ func TestContest_ResumesWhereInterrupted(t *testing.T) {
 		}
 		return outcomes, err == nil
 	}
-	first := play(open(t, commit, experiment.Options{}))
-	second, played := again(open(t, commit, experiment.Options{}))
+	first := play(open(t, commit, simulation.Options{}))
+	second, played := again(open(t, commit, simulation.Options{}))
 	if played {
 		t.Error("a run that was whole was played again")
 	}
@@ -70,15 +70,15 @@ func TestContest_ResumesWhereInterrupted(t *testing.T) {
 	if first[0].Card.Gangs != second[0].Card.Gangs || second[3].Card.Seed != 2 || second[3].Jobs != nil {
 		t.Errorf("the runs that were found are others: %+v", second[3].Card)
 	}
-	if _, played := again(open(t, "another", experiment.Options{})); !played {
+	if _, played := again(open(t, "another", simulation.Options{})); !played {
 		t.Error("a run of another commit was believed")
 	}
-	if _, played := again(open(t, "another", experiment.Options{Load: 2})); !played {
+	if _, played := again(open(t, "another", simulation.Options{Load: 2})); !played {
 		t.Error("a run of another load was believed")
 	}
 	for _, unsure := range []string{"unknown", commit + "+"} {
-		play(open(t, unsure, experiment.Options{}))
-		if _, played := again(open(t, unsure, experiment.Options{})); !played {
+		play(open(t, unsure, simulation.Options{}))
+		if _, played := again(open(t, unsure, simulation.Options{})); !played {
 			t.Errorf("a run of commit %s was believed", unsure)
 		}
 	}
@@ -100,19 +100,19 @@ func (k *kept) Keep(name string, card measure.Scorecard) error {
 	return nil
 }
 
-// Scorecards of the same commit and configuration are enough for another machine to resume a contest, bounds included.
-func TestContest_GoesOnFromScorecards(t *testing.T) {
+// Scorecards of the same commit and configuration are enough for another machine to resume a comparison, bounds included.
+func TestComparison_GoesOnFromScorecards(t *testing.T) {
 	store := &kept{cards: make(map[string]measure.Scorecard)}
-	contest := experiment.Contest{
+	comparison := simulation.Comparison{
 		Schedulers: []string{"lockstep", "slurm-block"}, Seeds: []uint64{1, 2}, Cards: store, Wall: clock.RealClock{},
 	}
-	var first []experiment.Outcome
+	var first []simulation.Outcome
 	for i, step := range []struct {
 		commit string
 		keeps  int
 	}{{commit, 4}, {commit, 0}, {"another", 4}, {commit + "+", 4}, {commit + "+", 4}} {
 		store.n = 0
-		outcomes, err := open(t, step.commit, experiment.Options{}).Contest(t.Context(), contest)
+		outcomes, err := open(t, step.commit, simulation.Options{}).Compare(t.Context(), comparison)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,8 +140,8 @@ func TestRun_InterruptedIsPartial(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("somebody pulled the plug")
 	cancel(why)
-	run := experiment.Run{Scheduler: "lockstep", Seed: 1, Dir: dir, Wall: clock.RealClock{}}
-	outcome, err := open(t, commit, experiment.Options{}).Run(ctx, run)
+	run := simulation.Run{Scheduler: "lockstep", Seed: 1, Dir: dir, Wall: clock.RealClock{}}
+	outcome, err := open(t, commit, simulation.Options{}).Run(ctx, run)
 	if !errors.Is(err, why) || !strings.Contains(outcome.Card.Partial, "plug") {
 		t.Errorf("error %v, and the card says %q", err, outcome.Card.Partial)
 	}
