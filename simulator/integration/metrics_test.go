@@ -62,7 +62,8 @@ func tokenFor(t *testing.T, account string, audiences ...string) string {
 	return token.Status.Token
 }
 
-// orphan is the token of an account that was deleted since.
+// orphan is the token of an account that was deleted since. The API server reads accounts from a cache, and believes a
+// token for another ten seconds after it did: it has to refuse this one before others are asked to.
 func orphan(t *testing.T) string {
 	t.Helper()
 	accounts := shared.Client.CoreV1().ServiceAccounts(corev1.NamespaceDefault)
@@ -74,6 +75,11 @@ func orphan(t *testing.T) string {
 	if err := accounts.Delete(t.Context(), gone.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the API server to refuse the token of a deleted account", func() bool {
+		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+		review, err := shared.Client.AuthenticationV1().TokenReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		return err == nil && !review.Status.Authenticated
+	})
 	return token
 }
 
