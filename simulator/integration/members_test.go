@@ -149,13 +149,13 @@ func TestMembers_JoinByTheLabelAlone(t *testing.T) {
 func TestMembers_ManyOfTwoKindsReturn(t *testing.T) {
 	const each, lost = 20, 17
 	gang := newPlainGang(t)
-	add := func(from, to int) {
+	add := func(life string, from, to int) {
 		for rank := from; rank < to; rank++ {
-			gang.add(t, fmt.Sprintf("whole-%d", rank), 4)
-			gang.add(t, fmt.Sprintf("half-%d", rank), 2)
+			gang.add(t, fmt.Sprintf("whole-%d-%s", rank, life), 4)
+			gang.add(t, fmt.Sprintf("half-%d-%s", rank, life), 2)
 		}
 	}
-	add(0, each)
+	add("first", 0, each)
 	gang.group(t, 2*each, topology.AnnotationPreferredTopology)
 	all := func() bool {
 		bound := 0
@@ -167,10 +167,11 @@ func TestMembers_ManyOfTwoKindsReturn(t *testing.T) {
 	testcluster.Within(t, 60*time.Second, "all members", all)
 	before := gang.cliques(t)
 	for rank := each - lost; rank < each; rank++ {
-		gang.remove(t, fmt.Sprintf("whole-%d", rank))
-		gang.remove(t, fmt.Sprintf("half-%d", rank))
+		gang.remove(t, fmt.Sprintf("whole-%d-first", rank))
+		gang.remove(t, fmt.Sprintf("half-%d-first", rank))
 	}
-	add(each-lost, each)
+	// With names of their own, as of a Job: kwok would write the end of a deleted pod into a new one of its name.
+	add("again", each-lost, each)
 	testcluster.Within(t, 60*time.Second, "those that were lost", all)
 	for clique := range gang.cliques(t) {
 		if before[clique] == 0 {
