@@ -77,7 +77,9 @@ func orphan(t *testing.T) string {
 	}
 	eventually(t, "the API server to refuse the token of a deleted account", func() bool {
 		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-		review, err := shared.Client.AuthenticationV1().TokenReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		review, err := shared.Client.AuthenticationV1().
+			TokenReviews().
+			Create(t.Context(), review, metav1.CreateOptions{})
 		return err == nil && !review.Status.Authenticated
 	})
 	return token

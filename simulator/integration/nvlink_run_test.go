@@ -80,9 +80,15 @@ func newNVLinkRun(t *testing.T, gangs int) *nvlinkRun {
 	// The first job also creates the namespace and the runtimes.
 	submit(t, mnnvlGang("first", 2, "1s"))
 	return &nvlinkRun{
-		namespace: namespace, random: rand.New(rand.NewPCG(8, 4)), invariants: newInvariants(t, namespace), begin: time.Now(),
-		total: gangs, left: gangs, nextHarm: 4, harms: map[string]int{},
-		broken: map[string]repair{},
+		namespace:  namespace,
+		random:     rand.New(rand.NewPCG(8, 4)),
+		invariants: newInvariants(t, namespace),
+		begin:      time.Now(),
+		total:      gangs,
+		left:       gangs,
+		nextHarm:   4,
+		harms:      map[string]int{},
+		broken:     map[string]repair{},
 	}
 }
 

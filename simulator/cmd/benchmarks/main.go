@@ -43,7 +43,12 @@ func run(ctx context.Context, args []string) error {
 		0,
 		"with -parts: play only this part of the comparisons, from 1; then -found writes the document",
 	)
-	flags.IntVar(&o.Parts, "parts", 0, "into how many parts the comparisons are divided, one for each process; 0 for one")
+	flags.IntVar(
+		&o.Parts,
+		"parts",
+		0,
+		"into how many parts the comparisons are divided, one for each process; 0 for one",
+	)
 	flags.BoolVar(&o.Quick, "quick", false, "play the first jobs only, with one seed")
 	flags.BoolVar(
 		&o.Found,

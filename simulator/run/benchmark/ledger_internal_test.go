@@ -78,7 +78,11 @@ func TestDocument_Partial(t *testing.T) {
 		}
 	}
 	o.Only = "c1"
-	if document, err = Play(t.Context(), o); err != nil || len(document.missing) != 1 || len(document.comparisons) != 0 {
+	if document, err = Play(
+		t.Context(),
+		o,
+	); err != nil || len(document.missing) != 1 ||
+		len(document.comparisons) != 0 {
 		t.Errorf(
 			"a comparison without scorecards gives %v and %d comparisons, missing %q",
 			err,
