@@ -291,7 +291,7 @@ test-versions: ## The integration tests on every minor release and in every mode
 # What make test-repeat runs, FOLDER[:MODE] each: the tests that have a cluster or a clock. REPEATED=simulator/integration:resources
 # repeats one of them.
 CLUSTERED := automatic coexistence devices install leader moving reality tpu upgrade
-CLOCKED := scheduler scheduler/demand manifests/gangapi controller \
+CLOCKED := scheduler scheduler/demand scheduler/gangqueue manifests/gangapi controller \
 	$(addprefix controller/,certificate lease statusserver trainjob turns)
 REPEATED ?= simulator/integration simulator/integration:resources $(CLUSTERED:%=simulator/integration/%) $(CLOCKED)
 ROUNDS ?= 20
